@@ -9,6 +9,7 @@ if(WEFT_BUILD_COMPILER)
   list(APPEND weft_tools weft-compile weft-iopddl weft-lsp-server weft-opt weft-plan weft-reduce weft-schedule weft-translate)
 endif()
 set_target_properties(weft_runtime PROPERTIES EXPORT_NAME runtime)
+install(TARGETS weft_cuda ARCHIVE DESTINATION lib)
 install(TARGETS ${weft_tools} weft_runtime EXPORT WeftTargets
   RUNTIME DESTINATION bin ARCHIVE DESTINATION lib)
 if(TARGET weft_mpi)

@@ -96,7 +96,6 @@ std::string takePrecision(const std::string &text, Precision &target) {
   return takePrecisionAmong(text, target);
 }
 
-/// The value of that number among the names.
 template <typename T> FlagTable::Take takeNumbered(T &target, std::vector<std::string> names) {
   return [&target, names](const std::string &text) -> std::string {
     auto found = llvm::find(names, text);

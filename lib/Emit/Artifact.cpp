@@ -23,6 +23,7 @@ FailureOr<Artifact> emit::emitArtifact(ModuleOp module, const KernelOptions &ker
     shapes[kernel.symbol] = kernel.shape;
   BlobOptions told = options;
   told.target = target->name().str();
+  told.device = images->device;
   told.processor = images->processor;
   told.features = images->features;
   auto blob = emitBlob(module, shapes, told);

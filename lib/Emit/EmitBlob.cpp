@@ -52,7 +52,6 @@ WEFT_SAME(ReduceKind::Min, Reduction::Min);
 WEFT_SAME(ReduceKind::And, Reduction::And);
 WEFT_SAME(ReduceKind::Or, Reduction::Or);
 #undef WEFT_SAME
-
 class Emitter {
 public:
   Emitter(ModuleOp module, const llvm::StringMap<LaunchShape> &kernels,
@@ -69,6 +68,7 @@ public:
     info.modelName = out.string(options.modelName);
     info.modelDirectory = out.string(options.modelDirectory);
     info.target = out.string(options.target);
+    info.device = out.string(options.device);
     info.processor = out.string(options.processor);
     info.features = out.string(options.features);
     info.options = out.string(options.commandLine);

@@ -20,16 +20,55 @@ Value EmulatorCalls::call(OpBuilder &builder, Location loc, StringRef name, Valu
   return result ? made.getResult() : Value();
 }
 
-/// A private constant whose initializer `fill` makes.
-static LLVM::GlobalOp addConstant(OpBuilder &top, Location loc, Type type, const Twine &name,
-                                  llvm::function_ref<Value(OpBuilder &)> fill) {
-  auto global = LLVM::GlobalOp::create(top, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
-                                       name.str(), Attribute());
-  OpBuilder inside = OpBuilder::atBlockEnd(top.createBlock(&global.getInitializer()));
-  LLVM::ReturnOp::create(inside, loc, fill(inside));
-  top.setInsertionPointAfter(global);
-  return global;
-}
+namespace {
+/// Makes constants of the module: records of addresses and numbers.
+struct Constants {
+  OpBuilder &top;
+  Location loc;
+
+  LLVM::GlobalOp text(const Twine &name, StringRef value) {
+    std::string bytes = value.str() + '\0';
+    return LLVM::GlobalOp::create(top, loc, LLVM::LLVMArrayType::get(top.getI8Type(), bytes.size()),
+                                  /*isConstant=*/true, LLVM::Linkage::Internal, name.str(),
+                                  top.getStringAttr(bytes));
+  }
+
+  /// Of what the address stands there, null for null; or a number.
+  using Field = llvm::PointerUnion<Operation *, Attribute>;
+  LLVM::GlobalOp record(const Twine &name, ArrayRef<Field> fields,
+                        LLVM::Linkage linkage = LLVM::Linkage::Internal) {
+    SmallVector<Type> types;
+    for (Field field : fields)
+      types.push_back(field && isa<Attribute>(field)
+                          ? cast<TypedAttr>(cast<Attribute>(field)).getType()
+                          : LLVM::LLVMPointerType::get(top.getContext()));
+    auto type = LLVM::LLVMStructType::getLiteral(top.getContext(), types);
+    auto global = LLVM::GlobalOp::create(top, loc, type, /*isConstant=*/true, linkage, name.str(),
+                                         Attribute());
+    OpBuilder inside = OpBuilder::atBlockEnd(top.createBlock(&global.getInitializer()));
+    Value value = LLVM::UndefOp::create(inside, loc, type);
+    for (auto [position, field] : llvm::enumerate(fields))
+      value = LLVM::InsertValueOp::create(inside, loc, value,
+                                          valueOf(inside, types[position], field), position);
+    LLVM::ReturnOp::create(inside, loc, value);
+    top.setInsertionPointAfter(global);
+    return global;
+  }
+
+  Attribute word(int64_t value) { return top.getI64IntegerAttr(value); }
+  Attribute number(int64_t value) { return top.getI32IntegerAttr(int32_t(value)); }
+
+private:
+  Value valueOf(OpBuilder &inside, Type type, Field field) {
+    if (!field)
+      return LLVM::ZeroOp::create(inside, loc, type);
+    if (auto number = dyn_cast<Attribute>(field))
+      return LLVM::ConstantOp::create(inside, loc, type, cast<TypedAttr>(number));
+    StringRef symbol = SymbolTable::getSymbolName(cast<Operation *>(field)).getValue();
+    return LLVM::AddressOfOp::create(inside, loc, type, symbol);
+  }
+};
+} // namespace
 
 void weft::twin::defineKernel(ModuleOp module, StringRef name, LLVM::LLVMFuncOp thread,
                               EmulatedGrid grid, ArrayRef<EmulatedBuffer> arguments,
@@ -50,36 +89,41 @@ void weft::twin::defineKernel(ModuleOp module, StringRef name, LLVM::LLVMFuncOp 
   auto buffers = LLVM::GlobalOp::create(top, loc, LLVM::LLVMArrayType::get(word, numbers.size()),
                                         /*isConstant=*/true, LLVM::Linkage::Internal,
                                         (name + ".buffers").str(), top.getI64TensorAttr(numbers));
-  std::string text = (name + Twine('\0')).str();
-  auto label = LLVM::GlobalOp::create(
-      top, loc, LLVM::LLVMArrayType::get(top.getI8Type(), text.size()), /*isConstant=*/true,
-      LLVM::Linkage::Internal, (name + ".name").str(), top.getStringAttr(text));
-
-  auto record = LLVM::LLVMStructType::getLiteral(
-      context, {pointer, pointer, word, word, word, word, pointer});
-  auto kernel = addConstant(top, loc, record, name + ".kernel", [&](OpBuilder &inside) {
-    auto number = [&](int64_t value) -> Value {
-      return LLVM::ConstantOp::create(inside, loc, word, inside.getI64IntegerAttr(value));
-    };
-    Value fields[] = {LLVM::AddressOfOp::create(inside, loc, label),
-                      LLVM::AddressOfOp::create(inside, loc, thread),
-                      number(grid.blocks),
-                      number(grid.threads),
-                      number(arguments.size()),
-                      number(shared.size()),
-                      LLVM::AddressOfOp::create(inside, loc, buffers)};
-    Value value = LLVM::UndefOp::create(inside, loc, record);
-    for (auto [position, field] : llvm::enumerate(fields))
-      value = LLVM::InsertValueOp::create(inside, loc, value, field, position);
-    return value;
-  });
+  Constants constants{top, loc};
+  auto label = constants.text(name + ".name", name);
+  auto kernel = constants.record(
+      name + ".kernel", {label.getOperation(), thread.getOperation(), constants.word(grid.blocks),
+                         constants.word(grid.threads), constants.word(arguments.size()),
+                         constants.word(shared.size()), buffers.getOperation()});
 
   auto entry =
-      func::FuncOp::create(top, loc, name, top.getFunctionType({word, word, pointer, pointer}, {}));
-  OpBuilder body = OpBuilder::atBlockEnd(entry.addEntryBlock());
+      LLVM::LLVMFuncOp::create(top, loc, name,
+                               LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
+                                                           {word, word, pointer, pointer}));
+  OpBuilder body = OpBuilder::atBlockEnd(entry.addEntryBlock(top));
   Value address = LLVM::AddressOfOp::create(body, loc, kernel);
   EmulatorCalls(module).call(
       body, loc, "launch",
       {address, entry.getArgument(0), entry.getArgument(1), entry.getArgument(2)});
-  func::ReturnOp::create(body, loc);
+  LLVM::ReturnOp::create(body, loc, ValueRange());
+
+  // HostImage of the runtime's CUDA device, after its text: all blocks are one piece.
+  int64_t extent = std::max<int64_t>(1, grid.blocks);
+  SmallVector<Constants::Field> fields;
+  for (char letter : StringRef("weft host image", 16))
+    fields.push_back(Attribute(top.getI8IntegerAttr(letter)));
+  fields.append({entry.getOperation(), label.getOperation(), constants.word(extent),
+                 constants.word(extent), constants.number(extent), constants.number(grid.threads),
+                 constants.number(arguments.size()), constants.number(0), constants.number(0),
+                 constants.number(0)});
+  auto code = constants.record(name + ".code", fields);
+  auto chip = constants.text(name + ".chip", "host");
+  // weft_device_image of the program format.
+  int64_t alignment = 1;
+  for (const EmulatedBuffer &buffer : arguments)
+    alignment = std::max(alignment, buffer.alignment);
+  constants.record(name + ".image",
+                   {code.getOperation(), Constants::Field(), chip.getOperation(),
+                    constants.number(grid.threads), constants.number(alignment)},
+                   LLVM::Linkage::External);
 }

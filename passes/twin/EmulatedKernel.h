@@ -32,8 +32,9 @@ struct EmulatedGrid {
   int64_t blocks, threads;
 };
 
-/// Makes the constant `weft_emulated_kernel` of `thread`, and the function of the runtime's kernel
-/// type, `name`, which launches it. Buffers are the arguments' and then the shared ones'.
+/// Makes the constant `weft_emulated_kernel` of `thread`, the function of the runtime's kernel
+/// type, `name`, which launches it, and the `weft_device_image` by which an emulated driver does,
+/// NAME.image. Buffers are the arguments' and then the shared ones'.
 void defineKernel(mlir::ModuleOp module, llvm::StringRef name, mlir::LLVM::LLVMFuncOp thread,
                   EmulatedGrid grid, llvm::ArrayRef<EmulatedBuffer> arguments,
                   llvm::ArrayRef<EmulatedBuffer> shared);

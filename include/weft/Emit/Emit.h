@@ -28,9 +28,9 @@ struct BlobOptions {
   std::string version;
   /// The command line, for people to read.
   std::string commandLine;
-  /// The target, what its kernels are compiled for, and those of its features that a machine may
-  /// lack; emitArtifact fills them in.
-  std::string target = kDefaultTarget.str(), processor, features;
+  /// The target, the device that runs its programs, what its kernels are compiled for, and those of
+  /// its features that a machine may lack; emitArtifact fills them in.
+  std::string target = kDefaultTarget.str(), device, processor, features;
   /// Of the sources in files. What has none is not checked when it is loaded.
   SourceHashes hashes = SourceHashes();
   /// The file that weights were copied into. It and the model's own file, which

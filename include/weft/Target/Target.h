@@ -92,6 +92,8 @@ struct KernelImage {
 struct KernelImages {
   std::vector<KernelImage> kernels;
   std::string processor, features;
+  /// The kind of the runtime's devices that runs the program.
+  std::string device = "host";
 };
 
 struct KernelOptions {

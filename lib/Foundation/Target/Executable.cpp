@@ -82,66 +82,118 @@ llvm::Expected<std::string> findLinker(llvm::StringRef wanted) {
 
 } // namespace
 
-/// The relocatable object that holds the blob and the kernel table, with the symbols of
-/// runtime/include/weft/runtime/Program.h. `pluginDirectory` is where communicators are looked for.
-static llvm::Error emitTableObject(llvm::ArrayRef<uint8_t> blob,
-                                   llvm::ArrayRef<KernelImage> kernels,
-                                   llvm::StringRef pluginDirectory,
-                                   llvm::SmallVectorImpl<char> &object) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
-  llvm::LLVMContext context;
-  llvm::Module module("weft", context);
-  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  std::string why;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
-  if (!target)
-    return llvm::createStringError(why);
-  std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, "", "", llvm::TargetOptions(), llvm::Reloc::PIC_));
-  module.setTargetTriple(triple);
-  module.setDataLayout(machine->createDataLayout());
+namespace {
 
-  auto *word = llvm::Type::getInt64Ty(context);
-  auto *pointer = llvm::PointerType::getUnqual(context);
-  auto add = [&](llvm::StringRef name, llvm::Constant *value, unsigned alignment) {
+/// The relocatable object that holds the blob and the kernel table, with the symbols of
+/// runtime/include/weft/runtime/Program.h.
+class TableObject {
+public:
+  TableObject() : module("weft", context) {
+    word = llvm::Type::getInt64Ty(context);
+    number = llvm::Type::getInt32Ty(context);
+    pointer = llvm::PointerType::getUnqual(context);
+  }
+
+  llvm::Error open() {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+    std::string why;
+    const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
+    if (!target)
+      return llvm::createStringError(why);
+    machine.reset(
+        target->createTargetMachine(triple, "", "", llvm::TargetOptions(), llvm::Reloc::PIC_));
+    module.setTargetTriple(triple);
+    module.setDataLayout(machine->createDataLayout());
+    return llvm::Error::success();
+  }
+
+  void addBlob(llvm::ArrayRef<uint8_t> blob) {
+    add("weft_program_blob", llvm::ConstantDataArray::get(context, blob), 64);
+    add("weft_program_blob_size", llvm::ConstantInt::get(word, blob.size()), 8);
+  }
+
+  void addKernels(llvm::ArrayRef<ExecutableKernel> kernels) {
+    auto *entry = llvm::StructType::get(pointer, pointer, pointer);
+    std::vector<llvm::Constant *> entries;
+    for (const ExecutableKernel &kernel : kernels)
+      entries.push_back(llvm::ConstantStruct::get(
+          entry, {text(kernel.symbol), functionOf(kernel), imageOf(kernel)}));
+    add("weft_kernel_table",
+        llvm::ConstantArray::get(llvm::ArrayType::get(entry, entries.size()), entries), 8);
+    add("weft_kernel_count", llvm::ConstantInt::get(word, entries.size()), 8);
+  }
+
+  /// Where communicators are looked for.
+  void addPluginDirectory(llvm::StringRef folder) {
+    add("weft_plugin_directory", llvm::ConstantDataArray::getString(context, folder), 1);
+  }
+
+  llvm::Error write(llvm::SmallVectorImpl<char> &object) {
+    llvm::raw_svector_ostream stream(object);
+    llvm::legacy::PassManager passes;
+    if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+      return llvm::createStringError("this target cannot write object files");
+    passes.run(module);
+    return llvm::Error::success();
+  }
+
+private:
+  void add(llvm::StringRef name, llvm::Constant *value, unsigned alignment) {
     auto *global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
                                             llvm::GlobalValue::ExternalLinkage, value, name);
     global->setAlignment(llvm::Align(alignment));
-  };
-  auto text = [&](llvm::StringRef value) -> llvm::Constant * {
-    auto *data = llvm::ConstantDataArray::getString(context, value);
-    return new llvm::GlobalVariable(module, data->getType(), true,
-                                    llvm::GlobalValue::PrivateLinkage, data, "name");
-  };
-  add("weft_program_blob", llvm::ConstantDataArray::get(context, blob), 64);
-  add("weft_program_blob_size", llvm::ConstantInt::get(word, blob.size()), 8);
-  auto *entry = llvm::StructType::get(pointer, pointer);
-  auto *function = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
-                                           {word, word, pointer, pointer}, false);
-  std::vector<llvm::Constant *> entries;
-  for (const KernelImage &kernel : kernels)
-    entries.push_back(llvm::ConstantStruct::get(
-        entry,
-        {text(kernel.symbol), llvm::Function::Create(function, llvm::GlobalValue::ExternalLinkage,
-                                                     kernel.symbol, module)}));
-  add("weft_kernel_table",
-      llvm::ConstantArray::get(llvm::ArrayType::get(entry, entries.size()), entries), 8);
-  add("weft_kernel_count", llvm::ConstantInt::get(word, entries.size()), 8);
-  add("weft_plugin_directory", llvm::ConstantDataArray::getString(context, pluginDirectory), 1);
+  }
+  llvm::Constant *hidden(llvm::Constant *value, unsigned alignment) {
+    auto *global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
+                                            llvm::GlobalValue::PrivateLinkage, value, "data");
+    global->setAlignment(llvm::Align(alignment));
+    return global;
+  }
+  /// Ends with a zero, which is no harm behind bytes.
+  llvm::Constant *text(llvm::StringRef value, unsigned alignment = 1) {
+    return hidden(llvm::ConstantDataArray::getString(context, value), alignment);
+  }
+  llvm::Constant *null() { return llvm::ConstantPointerNull::get(pointer); }
 
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
-    return llvm::createStringError("this target cannot write object files");
-  passes.run(module);
-  return llvm::Error::success();
-}
+  llvm::Constant *functionOf(const ExecutableKernel &kernel) {
+    if (kernel.object.empty())
+      return null();
+    auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                         {word, word, pointer, pointer}, false);
+    return llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kernel.symbol, module);
+  }
+  llvm::Constant *imageOf(const ExecutableKernel &kernel) {
+    if (kernel.objectHasImage)
+      return new llvm::GlobalVariable(module, pointer, /*isConstant=*/true,
+                                      llvm::GlobalValue::ExternalLinkage, nullptr,
+                                      kernel.symbol + ".image");
+    if (!kernel.device)
+      return null();
+    const DeviceCode &code = *kernel.device;
+    // A driver reads headers of a binary in place.
+    llvm::Constant *fields[] = {code.binary.empty() ? null() : text(code.binary, 64),
+                                code.text.empty() ? null() : text(code.text), text(code.chip),
+                                llvm::ConstantInt::get(number, code.threads),
+                                llvm::ConstantInt::get(number, code.alignment)};
+    return hidden(llvm::ConstantStruct::getAnon(context, fields), 8);
+  }
 
-/// `others` of the runtime's folder, which may need libweft_runtime.a, and that.
-static llvm::Expected<std::vector<std::string>> findArchives(llvm::ArrayRef<llvm::StringRef> others,
+  llvm::LLVMContext context;
+  llvm::Module module;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  llvm::Type *word, *number;
+  llvm::PointerType *pointer;
+};
+
+} // namespace
+
+/// All archives that are linked, the runtime's last: the others may need it.
+static llvm::Expected<std::vector<std::string>> findArchives(const ExecutableParts &parts,
                                                              const LinkOptions &options) {
-  llvm::SmallVector<llvm::StringRef> names(others);
+  llvm::SmallVector<llvm::StringRef> names(parts.archives.begin(), parts.archives.end());
+  names.append(parts.devices.begin(), parts.devices.end());
   names.push_back("weft_runtime");
   std::vector<std::string> paths;
   for (llvm::StringRef name : names) {
@@ -164,11 +216,18 @@ static std::string pluginDirectory(const LinkOptions &options) {
   return folder.str().str();
 }
 
-llvm::Error weft::checkLinker(const LinkOptions &options,
-                              llvm::ArrayRef<llvm::StringRef> archives) {
+llvm::SmallVector<ExecutableKernel, 0> weft::objectKernels(const KernelImages &images) {
+  llvm::SmallVector<ExecutableKernel, 0> kernels;
+  for (const KernelImage &image : images.kernels)
+    kernels.push_back(
+        {image.symbol, llvm::StringRef(image.bytes.data(), image.bytes.size()), false, {}});
+  return kernels;
+}
+
+llvm::Error weft::checkLinker(const LinkOptions &options, const ExecutableParts &parts) {
   if (llvm::Error wrong = findLinker(options.linker).takeError())
     return wrong;
-  return findArchives(archives, options).takeError();
+  return findArchives(parts, options).takeError();
 }
 
 /// As a line of a response file: whatever the name holds, it is one argument.
@@ -223,33 +282,46 @@ static llvm::Error writeSealed(const std::string &linked, llvm::ArrayRef<uint8_t
   return llvm::Error::success();
 }
 
-llvm::Error weft::linkExecutable(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelImage> kernels,
-                                 const LinkOptions &options, llvm::raw_ostream &out,
-                                 llvm::ArrayRef<llvm::StringRef> archives) {
+static llvm::Error writeTable(const std::string &path, llvm::ArrayRef<uint8_t> blob,
+                              const ExecutableParts &parts, const LinkOptions &options) {
+  TableObject table;
+  if (llvm::Error wrong = table.open())
+    return wrong;
+  table.addBlob(blob);
+  table.addKernels(parts.kernels);
+  table.addPluginDirectory(pluginDirectory(options));
+  llvm::SmallVector<char> object;
+  if (llvm::Error wrong = table.write(object))
+    return wrong;
+  return writeFile(path, llvm::StringRef(object.data(), object.size()));
+}
+
+llvm::Error weft::linkExecutable(llvm::ArrayRef<uint8_t> blob, const ExecutableParts &parts,
+                                 const LinkOptions &options, llvm::raw_ostream &out) {
   llvm::Expected<std::string> linker = findLinker(options.linker);
   if (!linker)
     return linker.takeError();
-  auto libraries = findArchives(archives, options);
+  auto libraries = findArchives(parts, options);
   if (!libraries)
     return libraries.takeError();
   ScratchDirectory scratch;
   if (llvm::Error wrong = scratch.make())
     return wrong;
-  llvm::SmallVector<char> table;
-  if (llvm::Error wrong = emitTableObject(blob, kernels, pluginDirectory(options), table))
-    return wrong;
-  if (llvm::Error wrong =
-          writeFile(scratch.file("table.o"), llvm::StringRef(table.data(), table.size())))
+  if (llvm::Error wrong = writeTable(scratch.file("table.o"), blob, parts, options))
     return wrong;
   // Names do not get into the output, so that its bytes do not depend on the scratch folder.
   std::vector<std::string> args{"-o", scratch.file("out"), scratch.file("table.o")};
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    const auto &object = kernels[i].bytes;
+  for (auto [i, kernel] : llvm::enumerate(parts.kernels)) {
+    if (kernel.object.empty())
+      continue;
     std::string file = scratch.file("kernel" + std::to_string(i) + ".o");
-    if (llvm::Error wrong = writeFile(file, llvm::StringRef(object.data(), object.size())))
+    if (llvm::Error wrong = writeFile(file, kernel.object))
       return wrong;
     args.push_back(file);
   }
+  // Nothing in the runtime names a device of such a kind: it names itself when the program starts.
+  for (llvm::StringRef device : parts.devices)
+    args.push_back(("-Wl,-u," + device + "_device").str());
   args.insert(args.end(), libraries->begin(), libraries->end());
   for (const char *flag : {"-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack",
                            "-Wl,--export-dynamic-symbol=weft_*", "-s", "-pthread", "-ldl", "-lm"})

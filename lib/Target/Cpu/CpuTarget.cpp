@@ -113,7 +113,7 @@ public:
 
   llvm::Error link(ArrayRef<uint8_t> blob, const KernelImages &kernels, const LinkOptions &options,
                    raw_ostream &out) const override {
-    return linkExecutable(blob, kernels.kernels, options, out);
+    return linkExecutable(blob, {objectKernels(kernels), {}, {}}, options, out);
   }
 
 private:

@@ -4,9 +4,15 @@
 
 #include "Assembler.h"
 #include "KernelCompiler.h"
+#include "weft/Target/Cuda/Image.h"
+#include "weft/Target/Executable.h"
+#include "weft/runtime/Commands.h"
+#include "weft/runtime/CublasProduct.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
+
+#include <optional>
 
 using namespace mlir;
 using namespace weft;
@@ -28,7 +34,48 @@ TargetTraits makeTraits() {
   return traits;
 }
 
-bool isFloat(Type type) { return type.isF64() || type.isF32() || type.isBF16() || type.isF16(); }
+/// Of the runtime's folder.
+constexpr llvm::StringRef kDevice = "weft_cuda";
+
+std::optional<runtime::DType> floatOf(Type type) {
+  if (type.isF64())
+    return runtime::DType::F64;
+  if (type.isF32())
+    return runtime::DType::F32;
+  if (type.isBF16())
+    return runtime::DType::BF16;
+  if (type.isF16())
+    return runtime::DType::F16;
+  return std::nullopt;
+}
+
+std::optional<runtime::ProductTensor> productTensor(const LibraryTensor &tensor) {
+  std::optional<runtime::DType> type = floatOf(tensor.element);
+  if (!type)
+    return std::nullopt;
+  return runtime::ProductTensor{*type,
+                                {tensor.sizes.begin(), tensor.sizes.end()},
+                                {tensor.strides.begin(), tensor.strides.end()}};
+}
+
+/// Floats that are summed in f32 or f64, of which the result has the operands' type or the sum's;
+/// where they lie as cuBLASLt wants.
+bool takesProduct(const LibraryLayout &layout) {
+  auto lhs = productTensor(layout.operands[0]), rhs = productTensor(layout.operands[1]),
+       result = productTensor(layout.results[0]);
+  if (!lhs || !rhs || !result || lhs->dtype != rhs->dtype)
+    return false;
+  std::optional<runtime::ProductTensor> addend;
+  if (layout.addend && !(addend = productTensor(*layout.addend)))
+    return false;
+  bool isWide = lhs->dtype == runtime::DType::F64;
+  auto sum = isWide ? runtime::DType::F64 : runtime::DType::F32;
+  runtime::CublasProduct product;
+  return floatOf(cast<TypeAttr>(layout.call.attributes.get("accumulate")).getValue()) == sum &&
+         (result->dtype == lhs->dtype || result->dtype == sum) &&
+         runtime::planCublasProduct(*lhs, *rhs, *result, addend ? &*addend : nullptr, product)
+             .empty();
+}
 
 class CudaTarget : public Target {
 public:
@@ -37,13 +84,10 @@ public:
   StringRef name() const override { return ownName; }
   const TargetTraits &traits() const override { return numbers; }
 
+  /// What the runtime's CUDA device does (runtime/lib/device/cuda/commands), no more.
   bool takes(const LibraryLayout &layout) const override {
-    auto isPlain = [&](const LibraryTensor &tensor) {
-      return isFloat(tensor.element) && !llvm::is_contained(tensor.sizes, 0);
-    };
-    return llvm::is_contained({"gemm", "conv", "attention", "attention_grad"},
-                              layout.call.command) &&
-           llvm::all_of(layout.operands, isPlain) && llvm::all_of(layout.results, isPlain);
+    return runtime::opcodeNamed(layout.call.command) == unsigned(runtime::Opcode::Gemm) &&
+           takesProduct(layout);
   }
 
   void registerDialects(DialectRegistry &registry) const override {
@@ -61,18 +105,24 @@ public:
     auto kernels = compileKernels(module, chip, options);
     if (failed(kernels))
       return failure();
-    return KernelImages{std::move(*kernels), chip.name.str(), ""};
+    return KernelImages{std::move(*kernels), chip.name.str(), "", "cuda"};
   }
 
-  llvm::Error checkLink(const LinkOptions &) const override {
-    return llvm::createStringError(
-        "no executable for '" + ownName +
-        "' yet: the runtime has no device for it; --compile-to scheduled gives its commands");
+  llvm::Error checkLink(const LinkOptions &options) const override {
+    return checkLinker(options, {{}, {}, {kDevice}});
   }
 
-  llvm::Error link(ArrayRef<uint8_t>, const KernelImages &, const LinkOptions &options,
-                   raw_ostream &) const override {
-    return checkLink(options);
+  llvm::Error link(ArrayRef<uint8_t> blob, const KernelImages &kernels, const LinkOptions &options,
+                   raw_ostream &out) const override {
+    std::vector<Image> images;
+    for (const KernelImage &kernel : kernels.kernels)
+      images.push_back(*readImage(llvm::StringRef(kernel.bytes.data(), kernel.bytes.size())));
+    ExecutableParts parts{{}, {}, {kDevice}};
+    for (auto [kernel, image] : llvm::zip(kernels.kernels, images))
+      parts.kernels.push_back(
+          {kernel.symbol, "", false,
+           DeviceCode{image.cubin, image.ptx, image.chip, image.threads, Image::kAlignment}});
+    return linkExecutable(blob, parts, options, out);
   }
 
 private:

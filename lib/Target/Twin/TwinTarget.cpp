@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace weft;
 
 /// Of the runtime's folder; where CMake finds no Boost.Context it is not built.
-static constexpr llvm::StringRef kEmulator = "weft_emulator";
+static constexpr llvm::StringRef kEmulator = "weft_emulator", kDevice = "weft_cuda";
 
 namespace {
 class TwinTarget : public Target {
@@ -40,15 +40,22 @@ public:
   }
 
   llvm::Error checkLink(const LinkOptions &options) const override {
-    return checkLinker(options, {kEmulator});
+    return checkLinker(options, parts());
   }
 
   llvm::Error link(ArrayRef<uint8_t> blob, const KernelImages &kernels, const LinkOptions &options,
                    raw_ostream &out) const override {
-    return linkExecutable(blob, kernels.kernels, options, out, {kEmulator});
+    ExecutableParts linked = parts();
+    linked.kernels = objectKernels(kernels);
+    for (ExecutableKernel &kernel : linked.kernels)
+      kernel.objectHasImage = true;
+    return linkExecutable(blob, linked, options, out);
   }
 
 private:
+  /// With the CUDA device, which an emulated driver gives these kernels to.
+  static ExecutableParts parts() { return {{}, {kEmulator}, {kDevice}}; }
+
   const Target &cuda, &host;
 };
 } // namespace

@@ -77,8 +77,9 @@ private:
       return fail("module info", 0, "is not there exactly once");
     const ModuleInfo &info = p.info();
     if (!isString(info.weftVersion) || !isString(info.modelName) ||
-        !isString(info.modelDirectory) || !isString(info.target) || !isString(info.processor) ||
-        !isString(info.features) || !isString(info.options) || !isAxes(info.stageAxes))
+        !isString(info.modelDirectory) || !isString(info.target) || !isString(info.device) ||
+        !isString(info.processor) || !isString(info.features) || !isString(info.options) ||
+        !isAxes(info.stageAxes))
       return fail("module info", 0, "refers to something that does not exist");
     if (info.threadsPerRank > 4096)
       return fail("module info", 0, "asks for more than 4096 threads a rank");

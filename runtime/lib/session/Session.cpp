@@ -52,7 +52,7 @@ Status bindKernels(const ProgramView &p, const weft_kernel_entry *kernels, uint6
     byName.emplace(kernels[i].name, &kernels[i]);
   for (const Kernel &kernel : p.Kernels()) {
     auto found = byName.find(p.string(kernel.symbol));
-    if (found == byName.end() || !found->second->function)
+    if (found == byName.end() || (!found->second->function && !found->second->image))
       return Status::internal("the executable has no kernel '" +
                               std::string(p.string(kernel.symbol)) + "'");
     result.push_back(found->second);
@@ -173,6 +173,13 @@ Status gatherReports(weft_session &session, std::vector<CoreReport> &reports) {
   return {};
 }
 
+/// The kind of device that runs the program; for tests another one that was linked in.
+std::string deviceOf(const ProgramView &p) {
+  const char *wanted = std::getenv("WEFT_DEVICE");
+  std::string device(wanted ? wanted : p.string(p.info().device));
+  return device.empty() ? HostDevice::kName : device;
+}
+
 Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *kernels,
                    uint64_t numKernels, const weft_options &options,
                    std::unique_ptr<weft_session> &session) {
@@ -253,13 +260,12 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
   for (const Body &body : p.Bodies())
     streams = std::max(streams, body.streams);
   session->world.setSpin((threads + streams - 1) * share.sharers <= share.cores);
-  // For tests: another kind of device that was linked in.
-  const char *device = std::getenv("WEFT_DEVICE");
+  std::string device = deviceOf(p);
   for (int64_t i = 0; i < local; ++i) {
     share = shareCores(reports, session->firstRank + i);
     session->ranks.push_back(std::make_unique<RankContext>(
         shared, session->firstRank + i, share.localRank, pin ? share.own : std::vector<int>()));
-    WEFT_TRY(session->ranks.back()->open(device ? device : HostDevice::kName));
+    WEFT_TRY(session->ranks.back()->open(device));
   }
   session->statistics.pinned_cores = pin ? uint32_t(share.own.size()) : 0;
   session->pairs.resize(session->ranks.size());

@@ -15,6 +15,8 @@ using namespace weft::runtime::cuda;
 
 namespace {
 
+constexpr uint32_t kChip = 90; // sm_90
+
 struct ContextState {
   int gpu;
 };
@@ -93,10 +95,15 @@ Result cuDriverGetVersion(int *version) {
 }
 Result cuGetErrorName(Result result, const char **name) {
   static const std::map<int, const char *> names = {
-      {InvalidValue, "CUDA_ERROR_INVALID_VALUE"},   {OutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY"},
-      {NoDevice, "CUDA_ERROR_NO_DEVICE"},           {InvalidImage, "CUDA_ERROR_INVALID_IMAGE"},
-      {InvalidHandle, "CUDA_ERROR_INVALID_HANDLE"}, {NotFound, "CUDA_ERROR_NOT_FOUND"},
-      {NotReady, "CUDA_ERROR_NOT_READY"},           {LaunchFailed, "CUDA_ERROR_LAUNCH_FAILED"}};
+      {InvalidValue, "CUDA_ERROR_INVALID_VALUE"},
+      {OutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {NoDevice, "CUDA_ERROR_NO_DEVICE"},
+      {InvalidImage, "CUDA_ERROR_INVALID_IMAGE"},
+      {NoBinaryForGpu, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
+      {InvalidHandle, "CUDA_ERROR_INVALID_HANDLE"},
+      {NotFound, "CUDA_ERROR_NOT_FOUND"},
+      {NotReady, "CUDA_ERROR_NOT_READY"},
+      {LaunchFailed, "CUDA_ERROR_LAUNCH_FAILED"}};
   auto found = names.find(result);
   *name = found == names.end() ? nullptr : found->second;
   return *name ? Success : InvalidValue;
@@ -119,7 +126,7 @@ Result cuDeviceGetName(char *name, int bytes, int device) {
 }
 Result cuDeviceGetAttribute(int *value, Attribute attribute, int) {
   WEFT_ENTER("cuDeviceGetAttribute");
-  *value = attribute == ComputeCapabilityMajor ? 9 : 0;
+  *value = attribute == ComputeCapabilityMajor ? kChip / 10 : kChip % 10;
   return Success;
 }
 Result cuDevicePrimaryCtxRetain(Context *context, int device) {
@@ -313,7 +320,10 @@ Result cuModuleLoadData(Module *module, const void *image) {
   std::memcpy(&host, image, sizeof host.magic);
   if (!host.isOne())
     return InvalidImage;
-  *module = reinterpret_cast<Module>(new KernelState{*static_cast<const HostImage *>(image)});
+  host = *static_cast<const HostImage *>(image);
+  if (host.chip != 0 && host.chip != kChip)
+    return NoBinaryForGpu;
+  *module = reinterpret_cast<Module>(new KernelState{host});
   return Success;
 }
 Result cuModuleUnload(Module module) {
@@ -332,7 +342,7 @@ Result cuLaunchKernel(Function function, unsigned gridX, unsigned gridY, unsigne
                       Stream stream, void **parameters, void **extra) {
   WEFT_ENTER("cuLaunchKernel");
   const HostImage image = reinterpret_cast<KernelState *>(function)->image;
-  if (int64_t(gridX) != image.blocks() || gridY * gridZ * blockX * blockY * blockZ != 1 ||
+  if (gridX != image.blocks || blockX != image.threads || gridY * gridZ * blockY * blockZ != 1 ||
       sharedBytes != 0 || extra)
     return InvalidValue;
   if (!isDeclared)
@@ -347,13 +357,13 @@ Result cuLaunchKernel(Function function, unsigned gridX, unsigned gridY, unsigne
     pointers.push_back(bytesAt(*static_cast<uint64_t *>(parameters[i])));
   for (uint32_t i = 0; i < image.scalars; ++i)
     scalars.push_back(*static_cast<int64_t *>(parameters[image.pointers + i]));
-  std::vector<int64_t> blocks(gridX);
-  std::iota(blocks.begin(), blocks.end(), 0);
-  for (size_t i = blocks.size(); i > 1; --i)
-    std::swap(blocks[i - 1], blocks[gpu.draw(i)]);
+  std::vector<int64_t> pieces(size_t((image.extent + image.grain - 1) / image.grain));
+  std::iota(pieces.begin(), pieces.end(), 0);
+  for (size_t i = pieces.size(); i > 1; --i)
+    std::swap(pieces[i - 1], pieces[gpu.draw(i)]);
   work.run = [=] {
-    for (int64_t block : blocks)
-      image.function(block * image.grain, std::min(image.extent, (block + 1) * image.grain),
+    for (int64_t piece : pieces)
+      image.function(piece * image.grain, std::min(image.extent, (piece + 1) * image.grain),
                      pointers.data(), scalars.data());
   };
   return gpu.push(*stateOf(stream), std::move(work));

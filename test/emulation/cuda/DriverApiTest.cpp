@@ -26,6 +26,7 @@ static_assert(int(CUDA_ERROR_OUT_OF_MEMORY) == cuda::OutOfMemory);
 static_assert(int(CUDA_ERROR_NOT_INITIALIZED) == cuda::NotInitialized);
 static_assert(int(CUDA_ERROR_NO_DEVICE) == cuda::NoDevice);
 static_assert(int(CUDA_ERROR_INVALID_IMAGE) == cuda::InvalidImage);
+static_assert(int(CUDA_ERROR_NO_BINARY_FOR_GPU) == cuda::NoBinaryForGpu);
 static_assert(int(CUDA_ERROR_INVALID_HANDLE) == cuda::InvalidHandle);
 static_assert(int(CUDA_ERROR_NOT_FOUND) == cuda::NotFound);
 static_assert(int(CUDA_ERROR_NOT_READY) == cuda::NotReady);

@@ -6,9 +6,15 @@
 // CHECK: llvm.mlir.global internal constant @copy.buffers(dense<[400, 4, 16, 400, 4, 4]> : tensor<6xi64>)
 // CHECK: llvm.mlir.global internal constant @copy.name("copy\00")
 // CHECK: llvm.mlir.global internal constant @copy.kernel()
-// CHECK: func.func @copy(%[[BEGIN:.+]]: i64, %[[END:.+]]: i64, %[[POINTERS:.+]]: !llvm.ptr, %{{.+}}: !llvm.ptr) {
+// CHECK: llvm.func @copy(%[[BEGIN:.+]]: i64, %[[END:.+]]: i64, %[[POINTERS:.+]]: !llvm.ptr, %{{.+}}: !llvm.ptr) {
 // CHECK: %[[RECORD:.+]] = llvm.mlir.addressof @copy.kernel
 // CHECK: llvm.call @weft_emulator_launch(%[[RECORD]], %[[BEGIN]], %[[END]], %[[POINTERS]])
+// Its image for a driver that emulates a GPU: the function, grid and threads, and how its arguments are aligned.
+// CHECK: llvm.mlir.global internal constant @copy.code()
+// CHECK: llvm.mlir.addressof @copy : !llvm.ptr
+// CHECK: llvm.mlir.global external constant @copy.image()
+// CHECK: llvm.mlir.addressof @copy.code : !llvm.ptr
+// CHECK: llvm.mlir.constant(16 : i32) : i32
 // CHECK-LABEL: llvm.func internal @copy.thread(
 // CHECK-SAME: %[[THREAD:.+]]: !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr) {
 // CHECK: %[[INDEX:.+]] = arith.index_cast %{{.+}} : i64 to index

@@ -20,7 +20,7 @@ program() {
   shift 3
   "$bin/weft-translate" --no-weights --build "$build" -o "$work/$name.onnx" > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
   # shellcheck disable=SC2086 # several flags
-  "$bin/weft-compile" "$work/$name.onnx" -q --target cuda --bind "$bind" --precision bf16 $training \
+  "$bin/weft-compile" "$work/$name.onnx" -q --target cuda --bind "$bind" --precision bf16 --attention decomposed $training \
     --compile-to scheduled > "$work/$name.mlir"
   "$bin/weft-cuda-kernels" "$work/$name.mlir" "$@" > "$work/table" 2>&1 || failed=1
   sed -n "/WRONG\| hot\|kernels for\|error/s/^/$name /p" "$work/table"

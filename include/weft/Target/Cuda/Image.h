@@ -15,8 +15,10 @@ namespace weft::cuda {
 /// A kernel: how it is launched, its PTX, and its code for the chip, empty if there was no
 /// assembler.
 /// Its function has the kernel's name; its parameters are addresses of the buffers of the kernel's
-/// arguments, then of its results, which start on multiples of 16 bytes.
+/// arguments, then of its results, which start on multiples of `kAlignment` bytes.
 struct Image {
+  static constexpr uint32_t kAlignment = 16;
+
   std::string chip;
   /// Along x; a block's workgroup memory is known to the driver from the code.
   uint64_t blocks = 1;

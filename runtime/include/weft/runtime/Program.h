@@ -28,7 +28,7 @@
 namespace weft::runtime {
 
 constexpr uint64_t kProgramMagic = 0x474f525054464557ull; // "WEFTPROG"
-constexpr uint32_t kProgramVersion = 9;
+constexpr uint32_t kProgramVersion = 10;
 constexpr uint64_t kSectionAlignment = 64;
 
 enum class BufferClass : uint8_t {
@@ -209,6 +209,7 @@ struct ModuleInfo {
   StringId modelName;
   StringId modelDirectory; // where relative paths start, unless --model-dir
   StringId target;         // "cpu"
+  StringId device;         // the kind that runs it: "cuda"; empty = "host"
   StringId processor;      // that kernels are for: "x86-64-v3", "znver5"
   StringId features;       // that kernels may use (Processor.h), comma-separated
   StringId options;        // what weft-compile was told, to be read by people
@@ -389,9 +390,21 @@ extern "C" {
 /// (first elements), `scalars` its scalars.
 typedef void (*weft_kernel_fn)(int64_t begin, int64_t end, void *const *pointers,
                                const int64_t *scalars);
+/// A kernel's code for a device that has a driver of its own, which loads it by the kernel's name.
+/// Its parameters are the addresses of a launch's views, then its scalars, 8 bytes each; a launch
+/// of extent n is a grid of n blocks.
+typedef struct weft_device_image {
+  const void *binary; // for `chip`, such as a cubin; null = none
+  const char *text;   // what the driver assembles for other chips, such as PTX; null = none
+  const char *chip;   // "sm_90", for messages
+  uint32_t threads;   // of a block
+  uint32_t alignment; // bytes: all addresses are multiples of it
+} weft_device_image;
+/// Of a program's kernel: how this processor runs it, how a device does, or both.
 typedef struct weft_kernel_entry {
   const char *name;
-  weft_kernel_fn function;
+  weft_kernel_fn function = nullptr;
+  const weft_device_image *image = nullptr;
 } weft_kernel_entry;
 
 /// Defined by the objects the compiler emits into an executable.

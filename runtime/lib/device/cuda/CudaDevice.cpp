@@ -10,6 +10,11 @@
 using namespace weft::runtime;
 using namespace weft::runtime::cuda;
 
+/// By this name an executable asks for the device when it is linked.
+extern "C" {
+extern const char weft_cuda_device;
+const char weft_cuda_device = 0;
+}
 static const DeviceKind kind(CudaDevice::kName, CudaDevice::make);
 
 Status CudaDevice::make(const DeviceOptions &options, std::unique_ptr<Device> &device) {
@@ -33,6 +38,7 @@ Status CudaDevice::open() {
   WEFT_CUDA_TRY(driver, retainContext(&context, gpu), "opening it");
   WEFT_TRY(enter());
   staging = std::make_unique<Staging>(driver);
+  modules = std::make_unique<KernelModules>(driver, gpu, options.kernels);
   return staging->open();
 }
 
@@ -56,6 +62,8 @@ CudaDevice::~CudaDevice() {
   queues.clear();
   clocks.clear();
   staging.reset();
+  modules.reset();
+  cublasLt.reset();
   (void)driver.releaseContext(gpu);
 }
 
@@ -77,7 +85,7 @@ PreparedCommandPtr CudaDevice::prepare(const PrepareContext &context, const Comm
   status = enter();
   if (!status.ok())
     return nullptr;
-  CudaContext own{context, driver, options.kernels};
+  CudaContext own{context, driver, *modules, *cublasLt};
   CudaCommandPtr made = visitRecord(context.program, command, [&](const auto &record) {
     return makeCudaCommand(own, command, record, status);
   });

@@ -8,9 +8,11 @@
 #define WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDADEVICE_H
 
 #include "device/cuda/HostQueue.h"
+#include "device/cuda/KernelModules.h"
 #include "device/cuda/Staging.h"
 #include "device/cuda/StreamClock.h"
 #include "device/cuda/commands/CudaCommand.h"
+#include "device/cuda/libraries/CublasLt.h"
 
 #include <atomic>
 
@@ -68,6 +70,8 @@ private:
   std::vector<std::unique_ptr<StreamClock>> clocks;
   std::vector<std::unique_ptr<HostQueue>> queues; // of streams that need one, else null
   std::unique_ptr<Staging> staging;
+  std::unique_ptr<KernelModules> modules;
+  std::unique_ptr<CublasLt> cublasLt = std::make_unique<CublasLt>();
   std::vector<bool> hasHostCommands; // by stream, as commands are prepared
   std::atomic<bool> stopping{false};
 };

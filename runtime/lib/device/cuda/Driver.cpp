@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cuda/Driver.h"
 
-#include <cstdlib>
+#include "device/cuda/libraries/Library.h"
+
 #include <dlfcn.h>
 #include <string>
-#include <vector>
 
 using namespace weft::runtime;
 using namespace weft::runtime::cuda;
@@ -13,23 +13,9 @@ using namespace weft::runtime::cuda;
 static constexpr const char *kLibrary = "libcuda.so.1";
 static constexpr int kOldestVersion = 12000; // CUDA 12.0
 
-/// The library, and where it was looked for.
-static void *openLibrary(std::string &tried) {
-  std::vector<std::string> paths;
-  if (const char *folder = std::getenv("WEFT_CUDA_PATH"))
-    paths.push_back(std::string(folder) + "/" + kLibrary);
-  paths.push_back(kLibrary);
-  for (const std::string &path : paths) {
-    if (void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
-      return library;
-    tried += (tried.empty() ? "" : "; ") + std::string(dlerror());
-  }
-  return nullptr;
-}
-
 Status Driver::load() {
   std::string tried;
-  void *library = openLibrary(tried);
+  void *library = openLibrary({kLibrary}, tried);
   if (!library)
     return Status::user("the CUDA driver cannot be opened (" + tried +
                         "); install NVIDIA's driver, or set WEFT_CUDA_PATH to the folder with " +

@@ -7,6 +7,8 @@
 
 #include "weft/runtime/Status.h"
 
+#include <vector>
+
 namespace weft::runtime::cuda {
 
 /// What a launch will read and write.
@@ -30,6 +32,11 @@ public:
   /// Only a driver that emulates a GPU asks what the next launch of this thread touches; null else.
   void (*declare)(const Access *accesses, size_t count) = nullptr;
   bool emulates() const { return declare != nullptr; }
+  /// What the next launch of this thread reads and writes.
+  void touches(const std::vector<Access> &accesses) const {
+    if (declare)
+      declare(accesses.data(), accesses.size());
+  }
 
   /// Ok, or what was tried (`what`) and why the driver refused.
   Status check(Result result, const char *what) const;

@@ -25,6 +25,7 @@ enum Result : int {
   NotInitialized = 3,
   NoDevice = 100,
   InvalidImage = 200,
+  NoBinaryForGpu = 209,
   InvalidHandle = 400,
   NotFound = 500,
   NotReady = 600,

@@ -191,7 +191,13 @@ private:
 } // namespace
 
 HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
-                                              const Launch &record, Status &) {
+                                              const Launch &record, Status &status) {
+  const weft_kernel_entry &kernel = *context.kernels[record.kernel];
+  if (!kernel.function) {
+    status = Status::user("kernel '" + std::string(kernel.name) + "' is for " + kernel.image->chip +
+                          ", not for processors; unset WEFT_DEVICE, or compile with --target cpu");
+    return nullptr;
+  }
   return std::make_unique<LaunchCommand>(context, command, record);
 }
 HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,

@@ -8,10 +8,14 @@
 
 namespace weft::runtime::cuda {
 
+class CublasLt;
+class KernelModules;
+
 /// What commands are prepared with, at load.
 struct CudaContext : PrepareContext {
   const Driver &driver;
-  const weft_kernel_entry *const *kernels; // by kernel id
+  KernelModules &kernels;
+  CublasLt &cublasLt; // to be opened by who needs it
 };
 
 /// A stream while it runs.
@@ -22,6 +26,14 @@ struct CudaStream : CommandFrame {
     return DevicePointer(uintptr_t(view.address(*this)));
   }
 };
+
+/// From the view's first element to its last; where it begins is known when it is issued.
+inline Access accessTo(const ResolvedView &view, bool writes) {
+  int64_t last = 0;
+  for (unsigned d = 0; d < view.rank; ++d)
+    last += (view.sizes[d] - 1) * view.strides[d];
+  return {0, view.numElements() == 0 ? 0 : uint64_t(last + 1) * dtypeBytes(view.dtype), writes};
+}
 
 class CudaCommand : public PreparedCommand {
 public:

@@ -9,9 +9,10 @@
 
 namespace weft::runtime::cuda {
 
-/// Where a cubin has its ELF header. A launch has one thread a block, and block b runs iterations
-/// [b * grain, (b + 1) * grain) as far as there are any. Its parameters are the pointers, then the
-/// scalars, 8 bytes each.
+/// Where a cubin has its ELF header. A launch is of `blocks` blocks of `threads` threads, and runs
+/// iterations [0, extent) in pieces of `grain`, in a drawn order. Its parameters are the pointers,
+/// then the scalars, 8 bytes each. A program that is compiled for such a driver has constants of
+/// this form (lib/Target/Twin).
 struct HostImage {
   static constexpr char kMagic[16] = "weft host image";
 
@@ -19,11 +20,13 @@ struct HostImage {
   weft_kernel_fn function = nullptr;
   const char *name = nullptr;
   int64_t extent = 0, grain = 1;
+  uint32_t blocks = 1, threads = 1;
   uint32_t pointers = 0, scalars = 0;
+  uint32_t chip = 0; // 90 of sm_90; 0 = any
+  uint32_t reserved = 0;
 
   HostImage() { std::memcpy(magic, kMagic, sizeof magic); }
   bool isOne() const { return std::memcmp(magic, kMagic, sizeof magic) == 0; }
-  int64_t blocks() const { return (extent + grain - 1) / grain; }
 };
 
 } // namespace weft::runtime::cuda

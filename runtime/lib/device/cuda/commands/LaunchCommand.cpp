@@ -1,9 +1,7 @@
 // Launches of generated kernels.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/cuda/KernelModules.h"
 #include "device/cuda/commands/CudaCommand.h"
-#include "device/cuda/commands/HostImage.h"
-
-#include <limits>
 
 using namespace weft::runtime;
 using namespace weft::runtime::cuda;
@@ -17,7 +15,7 @@ public:
     const ProgramView &p = context.program;
     for (const View &view : p.Views().slice(command.views)) {
       views.emplace_back(context, view);
-      accesses.push_back({0, bytesOf(views.back()), views.size() > launch.reads});
+      accesses.push_back(accessTo(views.back(), views.size() > launch.reads));
     }
     for (const ScalarValue &value : p.ScalarValues().slice(launch.scalars))
       scalars.push_back(valueOf(context, value));
@@ -26,53 +24,32 @@ public:
       parameters.push_back(&pointer);
     for (int64_t &scalar : scalars)
       parameters.push_back(&scalar);
-    image.function = context.kernels[launch.kernel]->function;
-    image.name = context.kernels[launch.kernel]->name;
-    image.extent = launch.extent;
-    image.grain = launch.grain;
-    image.pointers = uint32_t(pointers.size());
-    image.scalars = uint32_t(scalars.size());
-  }
-  ~LaunchCommand() override {
-    if (module)
-      (void)driver.unloadModule(module);
   }
 
-  Status load() {
-    if (!driver.emulates())
-      return Status::user("the program's kernels are for processors, not for GPUs; compile the "
-                          "model for a GPU, or unset WEFT_DEVICE");
-    if (image.blocks() > std::numeric_limits<int>::max())
-      return Status::user("a launch of " + std::to_string(image.blocks()) +
-                          " blocks is more than a GPU takes");
-    WEFT_CUDA_TRY(driver, loadModule(&module, &image), "loading a kernel");
-    return driver.check(driver.getFunction(&function, module, image.name), "finding a kernel");
+  Status load(KernelModules &modules, const Launch &launch) {
+    WEFT_TRY(modules.find(launch, uint32_t(views.size()), kernel));
+    for (size_t i = 0; i < views.size(); ++i)
+      if (accesses[i].bytes > 0 && views[i].offset % kernel.alignment != 0)
+        return Status::internal("view " + std::to_string(i) + " of a launch begins at byte " +
+                                std::to_string(views[i].offset) + ", which is no multiple of the " +
+                                std::to_string(kernel.alignment) + " that its kernel was made for");
+    return {};
   }
 
   Status issue(CudaStream &stream) override {
     for (size_t i = 0; i < views.size(); ++i)
       accesses[i].begin = pointers[i] = stream.address(views[i]);
-    if (image.extent == 0)
+    if (kernel.blocks == 0)
       return {};
-    driver.declare(accesses.data(), accesses.size());
-    return driver.check(driver.launch(function, unsigned(image.blocks()), 1, 1, 1, 1, 1, 0,
+    driver.touches(accesses);
+    return driver.check(driver.launch(kernel.function, kernel.blocks, 1, 1, kernel.threads, 1, 1, 0,
                                       stream.handle, parameters.data(), nullptr),
                         "launching a kernel");
   }
 
 private:
-  /// From the view's first element to its last.
-  static uint64_t bytesOf(const ResolvedView &view) {
-    int64_t last = 0;
-    for (unsigned d = 0; d < view.rank; ++d)
-      last += (view.sizes[d] - 1) * view.strides[d];
-    return view.numElements() == 0 ? 0 : uint64_t(last + 1) * dtypeBytes(view.dtype);
-  }
-
   const Driver &driver;
-  HostImage image;
-  Module module = nullptr;
-  Function function = nullptr;
+  LoadedKernel kernel;
   std::vector<ResolvedView> views;
   std::vector<Access> accesses;
   std::vector<DevicePointer> pointers;
@@ -85,6 +62,6 @@ private:
 CudaCommandPtr cuda::makeCudaCommand(const CudaContext &context, const Command &command,
                                      const Launch &record, Status &status) {
   auto made = std::make_unique<LaunchCommand>(context, command, record);
-  status = made->load();
+  status = made->load(context.kernels, record);
   return status.ok() ? std::move(made) : nullptr;
 }

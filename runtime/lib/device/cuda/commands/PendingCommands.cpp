@@ -1,4 +1,4 @@
-// Library commands that the CUDA device refuses by name: cuBLASLt and cuDNN do them (issue 15).
+// Library commands that the CUDA device refuses by name: programs for it have none (issue 15).
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cuda/commands/CudaCommand.h"
 
@@ -11,10 +11,6 @@ static CudaCommandPtr refuse(const char *what, Status &status) {
   return nullptr;
 }
 
-CudaCommandPtr cuda::makeCudaCommand(const CudaContext &, const Command &, const Gemm &,
-                                     Status &status) {
-  return refuse("products", status);
-}
 CudaCommandPtr cuda::makeCudaCommand(const CudaContext &, const Command &, const Convolution &,
                                      Status &status) {
   return refuse("convolutions", status);

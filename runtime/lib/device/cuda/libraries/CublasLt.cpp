@@ -1,0 +1,50 @@
+// Finds cuBLASLt and its functions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/cuda/libraries/CublasLt.h"
+
+#include "device/cuda/libraries/Library.h"
+
+#include <dlfcn.h>
+
+using namespace weft::runtime;
+using namespace weft::runtime::cuda;
+
+CublasLt::~CublasLt() {
+  if (handle)
+    (void)destroy(handle);
+}
+
+Status CublasLt::open() {
+  if (handle)
+    return {};
+  std::string tried;
+  void *library = openLibrary({"libcublasLt.so.13", "libcublasLt.so.12"}, tried);
+  if (!library)
+    return Status::user(
+        "cuBLASLt, which computes the program's matrix products, cannot be opened (" + tried +
+        "); install cuBLAS of CUDA 12 or 13, or set WEFT_CUDA_PATH to the "
+        "folder with libcublasLt.so");
+  const char *missing = nullptr;
+  auto find = [&](auto &function, const char *symbol) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, symbol));
+    if (!function && !missing)
+      missing = symbol;
+  };
+#define WEFT_FIND(NAME, SYMBOL, PARAMETERS) find(NAME, SYMBOL);
+  WEFT_CUBLASLT(WEFT_FIND)
+#undef WEFT_FIND
+  find(statusName, "cublasLtGetStatusName");
+  if (missing)
+    return Status::user(std::string("the cuBLASLt that was found has no ") + missing +
+                        "; Weft needs one of CUDA 12 or 13");
+  return check(create(&handle), "starting it");
+}
+
+Status CublasLt::check(LtStatus status, const char *what) const {
+  if (status == LtSuccess)
+    return {};
+  const char *name = statusName(status);
+  return Status::user(std::string("cuBLASLt failed at ") + what + ": " +
+                      (name ? name : "an error that it has no name for") + " (" +
+                      std::to_string(int(status)) + ")");
+}
