@@ -52,16 +52,11 @@ def RtSeparateSeeds : Pass<"rt-separate-seeds", "::mlir::ModuleOp"> {
 }
 
 def RtSettleLayouts : Pass<"rt-settle-layouts", "::mlir::ModuleOp"> {
-  let summary = "Let library calls write values as all their readers want them";
+  let summary = "Let library calls write the parts of a value where they stand in it";
   let description = [{
-    **Requires** functions of the phase `local`. **Ensures** two forms which `rt-fuse-kernels` lets library calls write
-    without a copy. A sum of values with zeros around them that tile it along one dim, as gradients of the parts of a
-    value come, is the concatenation of them. And what a library call makes has one reader if one of several
-    permutes it and needs that in memory, such as the heads that a product reads as one dim: the others read the
-    permutation, turned back. They see through views; so one value is kept, not two.
-
-    Nothing is done that would need a copy elsewhere. A concatenation keeps the sign of zeros that a sum with zeros loses.
-    Before routines are formed, so that these take and give one value, too.
+    **Requires** functions of the phase `local`. **Ensures** that a sum of values with zeros around them that tile it along
+    one dim, as gradients of the parts of a value come, is the concatenation of them, which `rt-fuse-kernels` lets a
+    library call write without a copy. A concatenation keeps the sign of zeros that a sum with zeros loses.
 
     **Example**: test/passes/rt/settle-layouts.mlir.
   }];
