@@ -29,29 +29,6 @@ using Builder_ = run::ProgramBuilder;
 
 namespace {
 
-// What is cast by number: the compiler's enumerators are the runtime's.
-#define WEFT_SAME(COMPILER, RUNTIME)                                                               \
-  static_assert(unsigned(COMPILER) == unsigned(run::RUNTIME), "compiler and runtime disagree")
-WEFT_SAME(rt::BufferClass::Parameter, BufferClass::Parameter);
-WEFT_SAME(rt::BufferClass::Input, BufferClass::Input);
-WEFT_SAME(rt::BufferClass::Output, BufferClass::Output);
-WEFT_SAME(rt::BufferClass::Activation, BufferClass::Activation);
-WEFT_SAME(rt::BufferClass::Communication, BufferClass::Communication);
-WEFT_SAME(rt::BufferClass::Workspace, BufferClass::Workspace);
-WEFT_SAME(rt::BufferClass::Gradient, BufferClass::Gradient);
-WEFT_SAME(rt::BufferClass::OptimizerState, BufferClass::OptimizerState);
-WEFT_SAME(emit::kNumClasses, kNumBufferClasses);
-WEFT_SAME(rt::CollectiveKind::AllGather, CollectiveKind::AllGather);
-WEFT_SAME(rt::CollectiveKind::AllReduce, CollectiveKind::AllReduce);
-WEFT_SAME(rt::CollectiveKind::ReduceScatter, CollectiveKind::ReduceScatter);
-WEFT_SAME(rt::CollectiveKind::AllToAll, CollectiveKind::AllToAll);
-WEFT_SAME(ReduceKind::Sum, Reduction::Sum);
-WEFT_SAME(ReduceKind::Prod, Reduction::Product);
-WEFT_SAME(ReduceKind::Max, Reduction::Max);
-WEFT_SAME(ReduceKind::Min, Reduction::Min);
-WEFT_SAME(ReduceKind::And, Reduction::And);
-WEFT_SAME(ReduceKind::Or, Reduction::Or);
-#undef WEFT_SAME
 class Emitter {
 public:
   Emitter(ModuleOp module, const llvm::StringMap<LaunchShape> &kernels,

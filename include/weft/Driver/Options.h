@@ -134,6 +134,9 @@ withPlan(const std::vector<std::string> &arguments, const std::string &file,
 std::string takeMesh(const std::string &text, Mesh &target);
 /// Whether flags that say what is made, and are right by themselves, fit together.
 std::string checkProgram(const Options &options);
+/// The same of a whole command line; what only a text's own flags tell is left out unless it is
+/// gone on from (`resumes`). Returns what is wrong, or nothing.
+std::string checkOptions(const Options &options, bool resumes);
 
 /// Adds --train and the flags that go with it.
 void addTrainingFlags(runtime::FlagTable &flags, ActsTable &acts, Options &options);
