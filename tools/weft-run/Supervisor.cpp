@@ -72,7 +72,7 @@ bool Supervisor::aRankIsLeft() const {
   return false;
 }
 
-/// What ranks wait for each other just now.
+/// What ranks wait for each other, as far as it is known in steps.
 double Supervisor::timeout() const {
   double seconds = job.board.header().timeout.load();
   return seconds > 0 ? seconds : job.timeout;

@@ -67,7 +67,7 @@ struct BoardHeader {
   std::atomic<int32_t> failed;         // some rank has, so nobody need go on
   std::atomic<int32_t> teller;         // rank + 1 of who tells the failure
   std::atomic<int32_t> told;           // it did
-  std::atomic<double> timeout;         // of waits just now, in seconds; 0 = as at the start
+  std::atomic<double> timeout;         // of waits in steps, in seconds; 0 = as at the start
 
   void setLauncher(int32_t pid);
   /// By a signal or a debugger.

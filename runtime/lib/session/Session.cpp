@@ -299,7 +299,9 @@ void closeSession(weft_session *session) {
 
 void weft_session::setTimeout(double seconds) {
   world.setTimeout(seconds > 0 ? seconds : world.mostSeconds());
-  shared.board.header().timeout.store(world.timeoutSeconds(), std::memory_order_relaxed);
+  // Who is stopped between two steps is no more at work than within one.
+  if (seconds > 0)
+    shared.board.header().timeout.store(seconds, std::memory_order_relaxed);
 }
 
 void weft_session::abortIfLate(std::optional<Waited> &waited) {

@@ -47,7 +47,7 @@ def layouts(ranks):
         inference += [f"dp={half},tp=2"]
         training += [f"dp={half}x2 --zero 3:dp.1", f"dp={half},tp=2 --zero 3 --microbatches 2",
                      f"dp={half},tp=2 --sequence-parallel on --zero 1 --recompute full",
-                     f"pp=2,dp={half} --microbatches 2 --zero 1", f"pp=2,tp={half} --microbatches 4 --schedule zb-h1"]
+                     f"pp=2,dp={half} --microbatches 2 --zero 1 --schedule 1f1b", f"pp=2,tp={half} --microbatches 4 --schedule zb-h1"]
     training += [f"pp={min(ranks, 4)} --microbatches 4 --schedule gpipe"]
     return [(flags, False) for flags in inference] + [(flags, True) for flags in training]
 
@@ -60,7 +60,7 @@ REDUCED = [
     ("gpt2-large-sums", "dp=4", True), ("llama", "dp=2x2 --zero 3:dp.1", True), ("llama-odd", "tp=8", False),
     ("bert-odd", "tp=4", True), ("vit", "dp=8 --recompute selective --precision bf16", True),
     ("resnet", "dp=4", True), ("moe", "tp=4", False), ("mlp-odd", "dp=2,tp=4 --zero 3", True),
-    ("gpt2-odd", "pp=2,dp=2 --microbatches 2 --zero 1", True), ("llama", "pp=2,tp=2 --microbatches 4 --schedule zb-h1", True),
+    ("gpt2-odd", "pp=2,dp=2 --microbatches 2 --zero 1 --schedule 1f1b", True), ("llama", "pp=2,tp=2 --microbatches 4 --schedule zb-h1", True),
 ]
 
 STAGES = "pp"
