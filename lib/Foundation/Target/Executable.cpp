@@ -3,21 +3,19 @@
 #include "weft/Target/Executable.h"
 
 #include "weft/Support/OnInterrupt.h"
+#include "weft/Target/NativeCode.h"
 #include "weft/runtime/Seal.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
 
 #include <csignal>
 #include <optional>
@@ -95,16 +93,12 @@ public:
   }
 
   llvm::Error open() {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-    std::string why;
-    const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
-    if (!target)
-      return llvm::createStringError(why);
-    machine.reset(
-        target->createTargetMachine(triple, "", "", llvm::TargetOptions(), llvm::Reloc::PIC_));
-    module.setTargetTriple(triple);
+    llvm::Expected<NativeCode> native = nativeCode();
+    if (!native)
+      return native.takeError();
+    machine.reset(native->target->createTargetMachine(native->triple, "", "", llvm::TargetOptions(),
+                                                      llvm::Reloc::PIC_));
+    module.setTargetTriple(native->triple);
     module.setDataLayout(machine->createDataLayout());
     return llvm::Error::success();
   }

@@ -3,39 +3,29 @@
 #include "ObjectEmitter.h"
 
 #include "weft/Target/Cpu/Processor.h"
+#include "weft/Target/NativeCode.h"
 
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
-
-#include <mutex>
 
 using namespace mlir;
 using namespace weft::cpu;
 
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 makeMachine(const weft::KernelOptions &options) {
-  static std::once_flag initialized;
-  std::call_once(initialized, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-  });
-  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  std::string why;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
-  if (!target)
-    return llvm::createStringError("cannot generate code for this machine: " + why);
+  llvm::Expected<weft::NativeCode> native = weft::nativeCode();
+  if (!native)
+    return native.takeError();
   Processor processor = resolveProcessor(options.processor);
   llvm::TargetOptions targetOptions;
   // Products and sums fuse only where a body allows it for itself.
   targetOptions.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, processor.name, processor.features, targetOptions, llvm::Reloc::PIC_, std::nullopt,
+  return std::unique_ptr<llvm::TargetMachine>(native->target->createTargetMachine(
+      native->triple, processor.name, processor.features, targetOptions, llvm::Reloc::PIC_,
+      std::nullopt,
       options.optLevel >= 2 ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::Less));
 }
 

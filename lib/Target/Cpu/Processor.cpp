@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Target/Cpu/Processor.h"
 
+#include "weft/Target/NativeCode.h"
 #include "weft/runtime/Processor.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -19,14 +18,11 @@ using namespace weft::cpu;
 
 static llvm::Expected<std::unique_ptr<llvm::MCSubtargetInfo>>
 subtarget(const Processor &processor) {
-  llvm::InitializeNativeTarget();
-  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  std::string why;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
-  if (!target)
-    return llvm::createStringError("cannot generate code for this machine: " + why);
+  llvm::Expected<NativeCode> native = nativeCode();
+  if (!native)
+    return native.takeError();
   return std::unique_ptr<llvm::MCSubtargetInfo>(
-      target->createMCSubtargetInfo(triple, processor.name, processor.features));
+      native->target->createMCSubtargetInfo(native->triple, processor.name, processor.features));
 }
 
 Processor cpu::resolveProcessor(llvm::StringRef name) {
