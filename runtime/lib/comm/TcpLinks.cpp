@@ -206,8 +206,11 @@ Status TcpLinks::join() {
     pollfd wait{link, POLLIN, 0};
     if (poll(&wait, 1, 20) > 0)
       continue;
-    // Later than rank 0, whose message tells who is missing.
-    WEFT_TRY(checkWait(secondsSince(start) - 0.3, {0}));
+    if (host.aborted(host.context))
+      return World::stopped();
+    // Later than rank 0, whose message tells who is missing. Not `checkWait`: to it the table,
+    // come meanwhile, would be the word of a process that ends.
+    WEFT_TRY(checkPatience(secondsSince(start) - 0.3, {0}));
   }
   for (size_t rank = 0; rank < size_t(job.processes); ++rank) {
     table[rank * 24 + 15] = 0;
@@ -329,6 +332,10 @@ Status TcpLinks::checkWait(double waited, const std::vector<int64_t> &missing) {
                 ? "stopped because " + (rank == 0 ? std::string("another rank") : who) + " failed"
                 : who + " ended without a word"};
   }
+  return checkPatience(waited, missing);
+}
+
+Status TcpLinks::checkPatience(double waited, const std::vector<int64_t> &missing) {
   const double limit = host.timeout_seconds(host.context);
   if (waited <= limit)
     return {};

@@ -43,6 +43,8 @@ public:
   void abort(int32_t code);
 
 private:
+  /// The last of `checkWait`'s reasons alone.
+  Status checkPatience(double waited, const std::vector<int64_t> &missing);
   Status listenOn(const std::string &address, uint16_t wanted, int adopted);
   Status gather();
   Status join();

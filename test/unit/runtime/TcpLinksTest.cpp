@@ -40,6 +40,17 @@ void onThreads(int64_t count, const std::function<void(size_t)> &run) {
     thread.join();
 }
 
+JobAddress addressOf(int64_t rank, int64_t processes, uint16_t port, int listener) {
+  JobAddress job;
+  job.rank = rank;
+  job.processes = processes;
+  job.host = "127.0.0.1";
+  job.port = port;
+  job.token = {1, 2};
+  job.listener = rank == 0 ? listener : -1;
+  return job;
+}
+
 // The last rank of a group stays away: those that came are not blamed.
 TEST(TcpLinks, NamesOnlyWhoStaysAway) {
   constexpr int64_t kRanks = 4, kAbsent = kRanks - 1;
@@ -47,16 +58,9 @@ TEST(TcpLinks, NamesOnlyWhoStaysAway) {
   int listener = listenAnywhere(port);
   std::vector<Status> met(kRanks), grouped(kRanks);
   std::vector<std::unique_ptr<TcpLinks>> links;
-  for (int64_t rank = 0; rank < kRanks; ++rank) {
-    JobAddress job;
-    job.rank = rank;
-    job.processes = kRanks;
-    job.host = "127.0.0.1";
-    job.port = port;
-    job.token = {1, 2};
-    job.listener = rank == 0 ? listener : -1;
-    links.push_back(std::make_unique<TcpLinks>(job, weft_comm_host{nullptr, never, twoSeconds}));
-  }
+  for (int64_t rank = 0; rank < kRanks; ++rank)
+    links.push_back(std::make_unique<TcpLinks>(addressOf(rank, kRanks, port, listener),
+                                               weft_comm_host{nullptr, never, twoSeconds}));
   onThreads(kRanks, [&](size_t rank) { met[rank] = links[rank]->open(); });
   onThreads(kAbsent, [&](size_t rank) {
     std::vector<int> descriptors;
@@ -70,6 +74,30 @@ TEST(TcpLinks, NamesOnlyWhoStaysAway) {
     if (rank != kAbsent)
       EXPECT_EQ(grouped[size_t(rank)].text(), "no progress for 2 s; missing: rank 3");
   }
+}
+
+// Rank 0 answers just when the other one, tired of waiting, looks whether it may wait on.
+TEST(TcpLinks, AnAnswerDuringACheckIsNoFailure) {
+  uint16_t port = 0;
+  int listener = listenAnywhere(port);
+  struct First {
+    TcpLinks links;
+    bool opened = false;
+    Status met;
+  } first{{addressOf(0, 2, port, listener), {nullptr, never, twoSeconds}}, false, {}};
+  auto answer = [](void *context) {
+    First &first = *static_cast<First *>(context);
+    if (!first.opened) {
+      first.opened = true;
+      first.met = first.links.open();
+    }
+    return int32_t(0);
+  };
+  TcpLinks second(addressOf(1, 2, port, -1), {&first, answer, twoSeconds});
+  Status met = second.open();
+  EXPECT_TRUE(first.opened);
+  EXPECT_TRUE(first.met.ok()) << first.met.text();
+  EXPECT_TRUE(met.ok()) << met.text();
 }
 
 } // namespace
