@@ -3,23 +3,53 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
-usage="usage: test/run.sh [--full] [-R REGEX]
-  --full    the volumes of the acceptance criteria (hours) instead of the reduced ones (minutes), whole models beside
-            PyTorch, which is installed, and bugs planted in a copy of the sources, of which the tests must catch 95 in 100:
-            a third of the listed ones, by the day
-  -R REGEX  only the ctests whose name matches"
-filter=() full=()
+usage="usage: test/run.sh [--full] [--continue] [-R REGEX]
+  --full      the volumes of the acceptance criteria (hours) instead of the reduced ones (minutes), whole models beside
+              PyTorch, which is installed, and bugs planted in a copy of the sources, of which the tests must catch 95 in
+              100: a third of the listed ones, by the day
+  --continue  goes on where an interrupted run of these sources was; its results count
+  -R REGEX    only the ctests whose name matches"
+filter=() full=() again=()
 while [ $# -gt 0 ]; do
   case "$1" in
     --full) export WEFT_TEST_FULL=1; full=(--full) ;;
+    --continue) again=(-F) ;;
     -R) filter=(-R "${2:?$usage}"); shift ;;
     -h|--help) echo "$usage"; exit 0 ;;
     *) echo "$usage" >&2; exit 2 ;;
   esac
   shift
 done
+log=build/release/test.log outputs=build/release/test.outputs
+ctest_files=build/release/Testing/Temporary
+# Which sources a run is of, in which volumes, and what came of its steps beside ctest, until it has ended.
+state=build/release/test.state
 
 step() { printf '\n== %s (%s)\n' "$1" "$(date +%H:%M:%S)"; }
+
+run_of() { echo "$({ git rev-parse HEAD && git diff HEAD; } | sha256sum | cut -c1-16) ${full[*]:-reduced}"; }
+
+# beside NAME COMMAND...: a step beside ctest, unless it was done before an interruption.
+beside() {
+  local name=$1 result
+  shift
+  result=$(sed -n "s/^$name: //p" "$state")
+  if [ -z "$result" ]; then
+    if "$@"; then result=passed; else result=failed; fi
+    echo "$name: $result" >> "$state"
+  fi
+  [ "$result" = passed ] || failed+=" $name"
+}
+
+planted_bugs() { # PART
+  local planted=test/faults/planted/planted.sh
+  $planted copy build/planted1 && $planted copy build/planted2 && $planted run build/planted1 build/planted2 --part "$1"
+}
+
+if [ ${#again[@]} -gt 0 ] && ! { [ ${#filter[@]} -eq 0 ] && [ "$(head -1 "$state" 2>/dev/null)" = "$(run_of)" ]; }; then
+  echo "no run of these sources and volumes was interrupted: leave out --continue" >&2
+  exit 2
+fi
 
 step "packages"
 bash tools/install-deps.sh "${full[@]}" || exit 1
@@ -34,26 +64,32 @@ cmake --preset runtime -DWEFT_BUILD_TESTS=OFF > /dev/null && cmake --build --pre
 step "tests"
 # Open MPI refuses root and more ranks than cores unless told.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-log=build/release/test.log
-ctest --test-dir build/release --output-on-failure --timeout 5400 --parallel "$(nproc)" "${filter[@]}" 2>&1 | tee "$log"
+if [ ${#again[@]} -eq 0 ]; then
+  rm -f "$log" "$outputs" "$state" "$ctest_files"/{CTestCheckpoint.txt,LastTest.log.tmp}
+  [ ${#filter[@]} -gt 0 ] || run_of > "$state"
+fi
+# What an interrupted ctest leaves of the tests' outputs.
+[ ! -f "$ctest_files/LastTest.log.tmp" ] || cat "$ctest_files/LastTest.log.tmp" >> "$outputs"
+ctest --test-dir build/release --output-on-failure --timeout 5400 --parallel "$(nproc)" "${again[@]}" "${filter[@]}" 2>&1 |
+  tee -a "$log"
 status=${PIPESTATUS[0]}
-beside=
+cat "$ctest_files/LastTest.log" >> "$outputs"
+failed=
 if [ ${#filter[@]} -eq 0 ]; then
   step "sanitizers"
   # The compiler's readers are built with sanitizers only for all volumes: MLIR's headers take minutes.
-  test/sanitizers.sh tsan ${full:+asan} || beside="sanitizers"
+  beside sanitizers test/sanitizers.sh tsan ${full:+asan}
 fi
 if [ ${#full[@]} -gt 0 ] && [ ${#filter[@]} -eq 0 ]; then
   step "whole models beside PyTorch"
   # PyTorch is among the packages of --full: that nothing was compared is a failure, too.
-  test/numerics/peers/run.sh build/release/bin || beside+=" peers"
+  beside peers test/numerics/peers/run.sh build/release/bin
   # A third of them a day, so that all have been planted after three: each takes tens of seconds.
   part=$(($(date +%s) / 86400 % 3))/3
   step "bugs planted in a copy of the sources, part $part"
-  { test/faults/planted/planted.sh copy build/planted1 && test/faults/planted/planted.sh copy build/planted2 &&
-      test/faults/planted/planted.sh run build/planted1 build/planted2 --part $part; } ||
-    beside+=" planted-bugs"
+  beside planted-bugs planted_bugs "$part"
 fi
 echo "took $SECONDS s in all"
-test/summary.sh "$log" build/release/Testing/Temporary/LastTest.log "$beside" || status=1
+rm -f "$state"
+test/summary.sh "$log" "$outputs" "$failed" || status=1
 exit "$status"
