@@ -145,6 +145,7 @@ private:
     planner::Options search;
     search.objective = question.objective;
     search.deviceBytes = choice.deviceBytes;
+    search.memoryScale = memoryScale;
     search.wanted = std::max<size_t>(4, size_t(question.top) + 1);
     search.budget = question.budget;
     search.bucketBytes = options.compile.phases.bucketBytes;
@@ -153,17 +154,16 @@ private:
 
   /// Searches until a finalist fits as it is compiled, or nothing does.
   int find() {
-    planner::Options search = searchOptions();
     for (int round = 0; round < kRounds && !choice.isFound(); ++round) {
-      choice.search = planner::search(space, cluster, *sampler, search);
+      choice.search = planner::search(space, cluster, *sampler, searchOptions());
       if (choice.search.best.empty())
         return Ok;
-      double worst = search.memoryScale;
+      double worst = memoryScale;
       if (int code = judge(worst))
         return code;
-      if (worst == search.memoryScale)
+      if (worst == memoryScale)
         break;
-      search.memoryScale = worst;
+      memoryScale = worst;
     }
     return Ok;
   }
@@ -282,12 +282,20 @@ private:
         narrow.allowedSizes = {std::vector<int64_t>{stages}, {}, {tensor}};
         narrow.ordersMatter = false;
         narrow.schedules = {"1f1b"};
+        if (narrow.allowedZero.empty())
+          narrow.allowedZero = {0, 1};
         planner::Options search = searchOptions();
         search.wanted = 1;
         planner::Result found = planner::search(narrow, cluster, *sampler, search);
         if (!found.best.empty())
           choice.folklore = found.best.front();
       }
+    // Of its kind the search may have left it out, as it is not among the best of all.
+    if (choice.folklore)
+      for (Candidate &candidate : choice.search.kinds)
+        if (planner::kindOf(candidate.layout) == planner::kindOf(choice.folklore->layout) &&
+            choice.folklore->prediction.picoseconds < candidate.prediction.picoseconds)
+          candidate = *choice.folklore;
     Layout alone;
     alone.microbatches = choice.batch;
     if (choice.trains)
@@ -309,7 +317,8 @@ private:
       Layout layout = *choice.layout;
       larger.batch *= 2;
       layout.microbatches *= 2;
-      if (std::optional<Candidate> with = simulate(larger, layout))
+      std::optional<Candidate> with = simulate(larger, layout);
+      if (with && bubbleOf(*with) < bubble)
         choice.advice.push_back("the bubble is " + percent(bubble) +
                                 " %: " + std::to_string(layout.microbatches) +
                                 " microbatches, of a batch of " + std::to_string(larger.batch) +
@@ -381,6 +390,8 @@ private:
   Cluster cluster;
   std::optional<Sampler> sampler;
   planner::Space space;
+  /// By how much more than the account says finalists needed as compiled.
+  double memoryScale = 1;
 };
 
 } // namespace

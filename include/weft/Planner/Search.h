@@ -57,11 +57,14 @@ struct Candidate {
   int64_t bytes() const { return prediction.memory[prediction.fullest].total(); }
 };
 
+/// Which axes there are, and whether ZeRO splits all: layouts of one kind are alike.
+unsigned kindOf(const Layout &layout);
+
 struct Result {
   /// Those that fit, the best first; of equals the simplest.
   std::vector<Candidate> best;
-  /// The best of each kind (which axes there are, and ZeRO-3), in the order of their times; of what
-  /// was not looked at because it cannot be among the best, there may be better ones.
+  /// The best of each kind (kindOf), in the order of their times; of what was not looked at because
+  /// it cannot be among the best, there may be better ones.
   std::vector<Candidate> kinds;
   /// If nothing fits: what needs least.
   std::optional<Candidate> smallest;

@@ -40,8 +40,12 @@ struct Player {
 
 /// Members that have come to a collective.
 struct Meeting {
+  struct Member {
+    size_t player;
+    int64_t ready; // when it could have started
+  };
   int64_t latest = 0;
-  std::vector<size_t> waiting;
+  std::vector<Member> waiting;
 };
 
 class Engine {
@@ -168,8 +172,10 @@ private:
           continue;
         Player player;
         player.causes.exposed.assign(account.axes.size(), 0);
-        for (const Entry &entry : *part.entries)
-          play(player, part, entry, ready(player, part, entry));
+        for (const Entry &entry : *part.entries) {
+          int64_t at = ready(player, part, entry);
+          play(player, part, entry, at, at);
+        }
         player.entry = part.entries->size();
         alone.emplace(part.entries, player);
       }
@@ -238,8 +244,9 @@ private:
     return std::max(issued, player.compute);
   }
 
-  /// `start`: when all have come.
-  void play(Player &player, const Part &part, const Entry &entry, int64_t start) const {
+  /// `ready`: when the player could have started; `start`: when all have come.
+  void play(Player &player, const Part &part, const Entry &entry, int64_t ready,
+            int64_t start) const {
     int64_t end = start + entry.picoseconds;
     if (entry.isWork) {
       int64_t took = end - player.compute;
@@ -250,36 +257,40 @@ private:
       player.compute = end;
       return;
     }
-    player.network = end;
-    player.lastAxis = entry.axis;
-    if (part.what == Part::What::Sum || entry.role == Role::GradientSum)
-      return;
-    if (end > player.compute) {
-      // Waiting for others to come is none of the links' time.
-      player.causes.exposed[entry.axis] += std::min(end - player.compute, entry.picoseconds);
+    bool isWaitedFor = part.what != Part::What::Sum && entry.role != Role::GradientSum;
+    if (isWaitedFor && end > player.compute) {
+      // Waiting for others to come is none of the links' time; for what was sent before it is.
+      int64_t forOthers = std::max<int64_t>(0, start - std::max(player.compute, ready));
+      int64_t behind = std::max<int64_t>(0, player.network - player.compute);
+      if (behind > 0)
+        player.causes.exposed[player.lastAxis] += behind;
+      player.causes.exposed[entry.axis] += end - player.compute - forOthers - behind;
       player.compute = end;
     }
-    player.gate = player.compute;
+    player.network = end;
+    player.lastAxis = entry.axis;
+    if (isWaitedFor)
+      player.gate = player.compute;
   }
 
   /// Whether the player goes on; if not, the last one to come wakes it.
   bool meet(size_t number, Player &player, const Part &part, const Entry &entry, int64_t ready) {
     auto [group, members] = groupOf(number, entry.axes);
     if (members == 1) {
-      play(player, part, entry, ready);
+      play(player, part, entry, ready, ready);
       ++player.entry;
       return true;
     }
     Meeting &meeting = meetings[entry.axes][group];
     meeting.latest = std::max(meeting.latest, ready);
-    meeting.waiting.push_back(number);
+    meeting.waiting.push_back({number, ready});
     if (meeting.waiting.size() < members)
       return false;
     Meeting over = std::exchange(meeting, {});
-    for (size_t other : over.waiting) {
+    for (auto [other, couldStart] : over.waiting) {
       Player &member = players[other];
       const Part &its = parts[stageOf(other)][member.part];
-      play(member, its, (*its.entries)[member.entry], over.latest);
+      play(member, its, (*its.entries)[member.entry], couldStart, over.latest);
       ++member.entry;
       member.isWaiting = false;
       if (other != number)
@@ -355,7 +366,7 @@ private:
         const Entry &entry = (*part.entries)[player.entry];
         int64_t at = ready(player, part, entry);
         if (entry.isWork) {
-          play(player, part, entry, at);
+          play(player, part, entry, at, at);
           ++player.entry;
         } else if (!meet(number, player, part, entry, at)) {
           player.isWaiting = true;

@@ -32,6 +32,11 @@ std::string planner::textOf(const Group &group) {
   return text;
 }
 
+unsigned planner::kindOf(const Layout &layout) {
+  return unsigned(layout.size(Role::Stages) > 1) | unsigned(layout.size(Role::Data) > 1) << 1 |
+         unsigned(layout.size(Role::Tensor) > 1) << 2 | unsigned(layout.zero == 3) << 3;
+}
+
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
@@ -232,11 +237,6 @@ private:
     if (!result.smallest || least.bound < result.smallest->bytes())
       if (std::optional<Candidate> candidate = simulations.run(*least.layout, *least.model))
         noteSmall(*candidate);
-  }
-
-  static unsigned kindOf(const Layout &layout) {
-    return unsigned(layout.size(Role::Stages) > 1) | unsigned(layout.size(Role::Data) > 1) << 1 |
-           unsigned(layout.size(Role::Tensor) > 1) << 2 | unsigned(layout.zero == 3) << 3;
   }
 
   bool isWantedOfKind(const Open &open) const {

@@ -71,6 +71,7 @@ Prediction predict(const StepAccount &account, const Cluster &cluster = picoseco
   std::optional<Prediction> prediction = simulateStep(account, cluster, options, error);
   EXPECT_TRUE(prediction) << error;
   EXPECT_EQ(prediction->picoseconds, prediction->causes.total());
+  EXPECT_TRUE(account.stages >= 0 || prediction->causes.bubble == 0);
   return *prediction;
 }
 
@@ -131,6 +132,16 @@ TEST(SimulateStep, ParametersAreGatheredOneAhead) {
   // Gathers that take longer than what they run beside: one after the other.
   account.chunks[0].forward = {{{gather(100, 0, Role::ParameterGather), work(30)}, 3}};
   EXPECT_EQ(predict(account).picoseconds, 330);
+}
+
+TEST(SimulateStep, WaitingBehindWhatWasSentBeforeIsOfItsAxis) {
+  StepAccount account = alone(1, {{"dp", 2}, {"tp", 2}});
+  account.chunks[0].backward = {
+      {{work(10), gather(50, 0, Role::GradientSum), work(10), gather(3, 1)}, 1}};
+  Prediction prediction = predict(account);
+  // The links are free at 60, the kernels were done at 20.
+  EXPECT_EQ(prediction.picoseconds, 63);
+  EXPECT_EQ(prediction.causes.exposed, (std::vector<int64_t>{40, 3}));
 }
 
 TEST(SimulateStep, TheHostStartsKernels) {
