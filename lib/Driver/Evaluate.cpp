@@ -70,6 +70,7 @@ private:
     if (failed(found))
       return failure();
     costs.emplace(std::move(*found));
+    explain::collectChunks(compilation.getModule(), evaluation.document);
     evaluation.model = llvm::sys::path::filename(options.model).str();
     evaluation.layout = phases.mesh.axes.empty() ? "none" : toString(phases.mesh);
     evaluation.clusterName = costs->cluster().name;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "PlanReport.h"
 
+#include "weft/Explain/Explain.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -81,6 +83,7 @@ public:
       out << ", " << it.schedule;
     out << "; cluster " << it.clusterName << '\n';
     printCosts();
+    explain::printChunks(it.document.chunks, out);
   }
 
   void printCosts() {
@@ -243,6 +246,7 @@ void driver::printJson(const Evaluation &it, llvm::raw_ostream &out) {
           json.attribute(explain::axesText(axes),
                          int64_t(program->bytesSentOver(it.document.mesh, axes)));
       });
+    explain::printChunks(it.document.chunks, json);
     json.attributeArray("remarks", [&] {
       for (const std::string &remark : prediction.remarks)
         json.value(llvm::json::fixUTF8(remark));

@@ -38,6 +38,7 @@ public:
         json.attributeObject("memory", [&] { write(document.memory); });
       if (!document.schedule.empty())
         text("schedule", document.schedule);
+      printChunks(document.chunks, json);
       if (!document.stages.empty())
         json.attributeArray(
             "stages", [&] { each(document.stages, [&](const Stage &stage) { write(stage); }); });

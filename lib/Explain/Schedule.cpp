@@ -354,5 +354,6 @@ void weft::explain::collectSchedule(ModuleOp module, Document &document) {
       collectStates(stage, document.programs.front());
   }
   document.addUpSent();
+  collectChunks(module, document);
   collectMemory(modules, document);
 }

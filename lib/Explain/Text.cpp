@@ -415,6 +415,7 @@ static void printPeaks(const Memory &memory, llvm::raw_ostream &out) {
 static void printStages(const Document &document, llvm::raw_ostream &out) {
   if (!document.schedule.empty())
     out << "schedule " << document.schedule << '\n';
+  weft::explain::printChunks(document.chunks, out);
   for (auto [number, stage] : llvm::enumerate(document.stages)) {
     out << "stage " << number << ": " << stage.states << " states of "
         << sizeText(double(stage.stateBytes)) << "; ";

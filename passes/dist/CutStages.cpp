@@ -7,6 +7,7 @@
 #include "passes/dist/Reasons.h"
 #include "passes/dist/ScheduleRating.h"
 #include "passes/dist/StageAssignment.h"
+#include "passes/dist/StageRows.h"
 #include "passes/dist/StageSchedule.h"
 
 #include "llvm/Support/Format.h"
@@ -168,18 +169,22 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
       else if (failed(chunks.cut(*costs, stages, homes)))
         return signalPassFailure();
       else
-        tell(rate(StringRef(name).contains('\n') ? "as written" : name, *chosen,
-                  chunkCosts(function, chunks, *costs)),
-             rated, chunks, *costs);
+        tell(function, StringRef(name).contains('\n') ? "as written" : name, *chosen, rated, chunks,
+             *costs);
       StageWriter(function, mesh, *axis, place, chunks).run(homes);
     }
   }
 
 private:
-  /// Leaves word of the schedule, for what comes later, and why it is this one.
-  void tell(const RatedSchedule &own, ArrayRef<RatedSchedule> all, StageAssignment &cut,
-            const CostModel &costs) {
+  /// Leaves word of the schedule, for what comes later, why it is this one, and of the chunks.
+  void tell(func::FuncOp function, std::string name, const pipeline::Schedule &schedule,
+            ArrayRef<RatedSchedule> all, StageAssignment &cut, const CostModel &costs) {
     cut.tellUneven(costs);
+    pipeline::Costs each = chunkCosts(function, cut, costs);
+    getOperation()->setAttr(
+        kChunkRowsAttr,
+        writeChunkRows(&getContext(), chunkRows(function, cut, costs.mesh(), schedule, each)));
+    RatedSchedule own = rate(std::move(name), schedule, each);
     Builder builder(&getContext());
     std::string text;
     llvm::raw_string_ostream stream(text);

@@ -240,7 +240,8 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
     **Requires** what `dist-insert-reshards` ensures. **Ensures** the same, where on a mesh with an axis of stages each value is
     held by the stages that make it, and a reshard brings it to others that read it. Where `schedule` wants several chunks
     of the model on a stage, `dist.place` says the stage of each, and `dist.chunks` of which an op is. The module says the schedule in
-    `dist.schedule`, and `dist.schedule_reason` what it costs.
+    `dist.schedule`, `dist.schedule_reason` what it costs, and `dist.chunk_rows` what each chunk is, takes and holds
+    (`dialects/dist/IR/ChunkRows.h`).
 
     Where `schedule` is empty that of the shortest step is taken, by the times of ops and transfers that the cut goes by, and of those within a hundredth of it
     the one under which a rank keeps least for backward passes; all that have names and fit are simulated, with one or two

@@ -3,6 +3,7 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
+#include "dialects/dist/IR/ChunkRows.h"
 #include "dialects/dist/IR/ScheduleAttrs.h"
 #include "dialects/nn/IR/NnProgram.h"
 #include "dialects/rt/IR/Rt.h"
@@ -50,8 +51,10 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
     getOperation()->removeAttr(kPlaceAttr);
     std::string written = pipeline::writeSchedule(*chosen);
     if (auto cut = getOperation()->removeAttr(kScheduleAttr);
-        cut != StringAttr::get(&getContext(), written))
+        cut != StringAttr::get(&getContext(), written)) {
       getOperation()->removeAttr(kScheduleReasonAttr);
+      getOperation()->removeAttr(kChunkRowsAttr);
+    }
     if (!temporal.empty())
       getOperation()->setAttr(kScheduleAttr, StringAttr::get(&getContext(), written));
     bool splitsWeights = llvm::any_of(chosen->ranks, [](const auto &actions) {

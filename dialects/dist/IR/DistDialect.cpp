@@ -1,5 +1,6 @@
 // Registration of the `dist` dialect, its discardable attributes, and its types.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/dist/IR/ChunkRows.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/dist/IR/ScheduleAttrs.h"
 #include "weft/Interfaces/TensorTypes.h"
@@ -121,6 +122,10 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isa<ModuleOp>(op) && isa<StringAttr>(attribute.getValue())
                ? success()
                : op->emitError() << "'dist.schedule_reason' must be a text on a module";
+  if (name == kChunkRowsAttr)
+    return isa<ModuleOp>(op) && readChunkRows(attribute.getValue())
+               ? success()
+               : op->emitError() << "'dist.chunk_rows' must be a list of rows on a module";
   if (name == kScheduleAttr)
     return isa<ModuleOp>(op) && isa<StringAttr>(attribute.getValue())
                ? success()

@@ -151,6 +151,16 @@ struct Stage {
   std::vector<Flow> flows;
 };
 
+/// One chunk of the model of a pipeline; dialects/dist/IR/ChunkRows.h says of what its numbers are.
+struct Chunk {
+  int64_t stage = 0;
+  std::string first, last; // nodes
+  int64_t parameters = 0;
+  double forward = 0, backward = 0, weight = 0; // seconds
+  int64_t bytesIn = 0, inFlight = 0;
+  std::vector<std::pair<std::string, int64_t>> memory; // bytes by class, those that have any
+};
+
 struct Document {
   /// Of the schema (docs/explain.md); raised when a field changes its meaning or goes.
   static constexpr int kVersion = 1;
@@ -161,7 +171,8 @@ struct Document {
   std::vector<Program> programs;
   bool hasMemory = false;
   Memory memory;
-  std::vector<Stage> stages; // of a pipeline that is scheduled
+  std::vector<Chunk> chunks; // of a pipeline that is cut
+  std::vector<Stage> stages; // of one that is scheduled
   std::string schedule;      // of its microbatches, and why
   std::vector<std::string> stageAxes;
 

@@ -6,12 +6,16 @@
 #include "weft/Explain/Document.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace weft::explain {
 
 /// Placements, collectives and states of a module whose programs are partitioned and not yet fused.
 void collectPlacement(mlir::ModuleOp module, Document &document);
+
+/// The chunks of a module that is cut for a pipeline.
+void collectChunks(mlir::ModuleOp module, Document &document);
 
 /// Commands, buckets and memory of a scheduled module.
 void collectSchedule(mlir::ModuleOp module, Document &document);
@@ -39,6 +43,12 @@ void printMemory(const Memory &memory, llvm::raw_ostream &out);
 /// Two kinds of lines for an overview: what each program sends over which axes, and memory by
 /// class.
 void printSummary(const Document &document, llvm::raw_ostream &out);
+
+/// A line for each.
+void printChunks(llvm::ArrayRef<Chunk> chunks, llvm::raw_ostream &out);
+
+/// The attribute `chunks` of the object that is open, an array; nothing if there are none.
+void printChunks(llvm::ArrayRef<Chunk> chunks, llvm::json::OStream &json);
 
 /// One JSON document; docs/explain.md describes it. Without `indent` on one line.
 void printJson(const Document &document, bool indent, llvm::raw_ostream &out);

@@ -44,6 +44,15 @@ private:
 /// Simulates once.
 std::optional<Timing> simulate(const Schedule &schedule, const Costs &costs);
 
+/// What the rank of one chunk has of it at most, in the order of the rank's actions.
+struct ChunkPeak {
+  /// Microbatches whose F has begun and whose B or D is not over.
+  int64_t inFlight = 0;
+  /// As Timing::peak, of this chunk alone.
+  double kept = 0;
+};
+std::vector<ChunkPeak> chunkPeaks(const Schedule &schedule, const Costs &costs);
+
 /// The share of `time` in which ranks idle on average: 1 - work / (ranks * time).
 double bubbleOf(const Costs &costs, const Schedule &schedule, double time);
 

@@ -71,6 +71,22 @@ std::optional<Timing> weft::pipeline::simulate(const Schedule &schedule, const C
   return timing;
 }
 
+std::vector<ChunkPeak> weft::pipeline::chunkPeaks(const Schedule &schedule, const Costs &costs) {
+  std::vector<ChunkPeak> peaks(schedule.place.size()), now(schedule.place.size());
+  for (const std::vector<Action> &actions : schedule.ranks)
+    for (const Action &action : actions) {
+      ChunkPeak &held = now[size_t(action.chunk)], &most = peaks[size_t(action.chunk)];
+      if (action.kind == Kind::Forward)
+        ++held.inFlight;
+      held.kept += costs.chunks[size_t(action.chunk)].memoryChange(action.kind);
+      most.inFlight = std::max(most.inFlight, held.inFlight);
+      most.kept = std::max(most.kept, held.kept);
+      if (action.kind == Kind::Backward || action.kind == Kind::Both)
+        --held.inFlight;
+    }
+  return peaks;
+}
+
 double weft::pipeline::bubbleOf(const Costs &costs, const Schedule &schedule, double time) {
   double work = 0;
   for (const ChunkCosts &chunk : costs.chunks)

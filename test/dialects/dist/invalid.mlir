@@ -708,6 +708,12 @@ module attributes {dist.schedule_reason = 1} {
 
 // -----
 
+// expected-error @below {{'dist.chunk_rows' must be a list of rows on a module}}
+module attributes {dist.chunk_rows = [{stage = 0 : i64}]} {
+}
+
+// -----
+
 // expected-error @below {{'dist.schedule' must be the text of a schedule on a module}}
 module attributes {dist.schedule = 1} {
 }

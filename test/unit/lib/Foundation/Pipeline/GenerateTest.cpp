@@ -82,6 +82,11 @@ TEST(Formula, EqualStages) {
           EXPECT_NEAR(made.timing.peak[size_t(i)], kMB * (kind[0] == 'g' ? m : std::min(m, p - i)),
                       1e-9)
               << kind;
+        std::vector<ChunkPeak> chunks = chunkPeaks(made.schedule, made.costs);
+        for (int i = 0; i < p; ++i) {
+          EXPECT_EQ(chunks[size_t(i)].inFlight, kind[0] == 'g' ? m : std::min(m, p - i)) << kind;
+          EXPECT_NEAR(chunks[size_t(i)].kept, made.timing.peak[size_t(i)], 1e-9) << kind;
+        }
       }
       if (m >= p) {
         Made made = make("zb-h1", p, 1, m, share(3, 3.2, 2.9));
@@ -89,6 +94,9 @@ TEST(Formula, EqualStages) {
         EXPECT_NEAR(made.wallBubble(), (p - 1) * (3 + 3.2 - 2.9), 1e-9);
         for (int i = 0; i < p; ++i)
           EXPECT_NEAR(made.timing.peak[size_t(i)], (p - i) * kMB + i * kMW, 1e-9);
+        // What waits for W alone is in flight no more.
+        for (int i = 0; i < p; ++i)
+          EXPECT_EQ(chunkPeaks(made.schedule, made.costs)[size_t(i)].inFlight, p - i);
       }
       if (m >= 2 * p - 1) {
         Made made = make("zb-h2", p, 1, m, share(3, 3, 3, 0.5));
@@ -101,6 +109,11 @@ TEST(Formula, EqualStages) {
         EXPECT_NEAR(made.wallBubble(), (p - 1) * 1.5, 1e-9);
         for (double peak : made.timing.peak)
           EXPECT_NEAR(peak, p * kMB, 1e-9);
+        // Chunks on one rank are counted apart: the last one waits for nobody.
+        std::vector<ChunkPeak> chunks = chunkPeaks(made.schedule, made.costs);
+        EXPECT_LE(chunks.front().kept, p * kMB + 1e-9);
+        EXPECT_GE(chunks.front().kept + chunks.back().kept, p * kMB - 1e-9);
+        EXPECT_EQ(chunks.back().inFlight, 1);
       }
       if (m >= 2 * p) {
         Made made = make("dualpipev", p, 2, m, share(3, 3, 3));
