@@ -292,8 +292,17 @@ private:
     const Target *target = targetOf(op->getParentOfType<ModuleOp>());
     if (!target)
       return nullptr;
+    std::optional<ValueLayout> addend;
+    std::optional<ArrayRef<int64_t>> addendStrides;
+    if (end->addend) {
+      addend = specLayout(fusion.getInputs()[end->addend.getArgNumber()]);
+      if (end->placed)
+        addend->strides =
+            layoutBehind(libraryOp->getResult(0), end->placed, addend->strides)->strides;
+      addendStrides = addend->strides;
+    }
     std::optional<LibraryLayout> plan =
-        libraryLayout(*target, libraryOp, strides, resultStrides, end->addend != nullptr);
+        libraryLayout(*target, libraryOp, strides, resultStrides, addendStrides);
     if (!plan) {
       libraryOp->emitOpError() << "is no library call that target '" << target->name()
                                << "' takes with these types and layouts";
@@ -312,11 +321,9 @@ private:
       state.operands.push_back(window(bufferOf(fusion.getOutputs()[end->placed ? 0 : i]),
                                       part.sizes, part.strides, written[i].offset));
     addOperands(plan->call.mayLack);
-    if (plan->addend) {
-      ValueLayout layout = specLayout(fusion.getInputs()[end->addend.getArgNumber()]);
-      state.operands.push_back(
-          window(bufferOf(layout.root), plan->addend->sizes, plan->addend->strides, layout.offset));
-    }
+    if (addend)
+      state.operands.push_back(window(bufferOf(addend->root), plan->addend->sizes,
+                                      plan->addend->strides, addend->offset));
     state.attributes = plan->call.attributes;
     return builder.create(state);
   }

@@ -202,7 +202,7 @@ void FusionChoice::absorbPermutation(Operation *op) {
   if (!strides)
     return;
   absorbedBy[op] = {view};
-  if (layoutOfLibrary(op, /*adds=*/false))
+  if (layoutOfLibrary(op))
     classes[view] = FusionClass::Absorbed;
   else
     absorbedBy.erase(op);
@@ -230,7 +230,7 @@ void FusionChoice::absorbConcat(Operation *op) {
                     [&](Value result) { return layoutBehind(result, placing.back()); }))
     return;
   absorbedBy[op] = placing;
-  if (!layoutOfLibrary(op, /*adds=*/false)) {
+  if (!layoutOfLibrary(op)) {
     absorbedBy.erase(op);
     return;
   }
@@ -238,15 +238,23 @@ void FusionChoice::absorbConcat(Operation *op) {
     classes[later] = FusionClass::Absorbed;
 }
 
-/// A gradient may be added to the sum of those before it by the product that makes it. Not so in
-/// the network itself: there a sum is computed by the kernel that reads it next.
+/// Whether elements of a tensor share their place in memory along some dim.
+static bool repeats(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
+  return llvm::any_of(llvm::zip(shape, strides),
+                      [](auto dim) { return std::get<0>(dim) != 1 && std::get<1>(dim) == 0; });
+}
+
+/// A product may add to its result: to a gradient the sum of those before it, in the network itself
+/// a row to all rows (a bias), unless that cuts the product into more than it would be. Other sums
+/// of the network are computed by the kernel that reads them next, which reads all of what is added
+/// just the same.
 void FusionChoice::absorbSum(Operation *op) {
   Operation *last = absorbed(op).empty() ? op : absorbed(op).back();
   if (last->getNumResults() != 1 || !last->getResult(0).hasOneUse())
     return;
   OpOperand &use = *last->getResult(0).use_begin();
   Operation *sum = use.getOwner();
-  if (!isWeightGradient(sum) || !isSum(sum) || !areOfOneTime(op, sum))
+  if (!isSum(sum) || !areOfOneTime(op, sum))
     return;
   // Of two products one adds, or each would wait for the other.
   if (classes.lookup(sum) == FusionClass::Absorbed)
@@ -254,16 +262,23 @@ void FusionChoice::absorbSum(Operation *op) {
   Value addend = sum->getOperand(1 - use.getOperandNumber());
   auto layout = layoutOf(addend, [&](Operation *def) { return isRoot(def); });
   Operation *maker = layout ? layout->root.getDefiningOp() : nullptr;
-  bool isDense = layout && !(maker && maker->hasTrait<OpTrait::ConstantLike>()) &&
-                 isRowMajor(cast<RankedTensorType>(addend.getType()).getShape(), layout->strides);
-  if (isDense && layoutOfLibrary(op, /*adds=*/true)) {
+  if (!layout || (maker && maker->hasTrait<OpTrait::ConstantLike>()))
+    return;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(addend.getType()).getShape();
+  bool isSumSoFar = isWeightGradient(sum) && isRowMajor(shape, layout->strides);
+  if (!isSumSoFar && !repeats(shape, layout->strides))
+    return;
+  std::optional<LibraryLayout> plan = layoutOfLibrary(op, layout->strides);
+  if (plan && plan->results[0].sizes == layoutOfLibrary(op)->results[0].sizes) {
     classes[sum] = FusionClass::Absorbed;
     absorbedBy[op].push_back(sum);
   }
 }
 
-/// The layout of a library op with what it has absorbed, and perhaps a sum.
-std::optional<LibraryLayout> FusionChoice::layoutOfLibrary(Operation *op, bool adds) const {
+/// The layout of a library op with what it has absorbed, and perhaps a sum with what has these
+/// strides.
+std::optional<LibraryLayout>
+FusionChoice::layoutOfLibrary(Operation *op, std::optional<ArrayRef<int64_t>> addend) const {
   SmallVector<SmallVector<int64_t, 4>> operands, results;
   auto denseStrides = [](Value value) {
     return rowMajorStrides(cast<RankedTensorType>(value.getType()).getShape());
@@ -274,10 +289,17 @@ std::optional<LibraryLayout> FusionChoice::layoutOfLibrary(Operation *op, bool a
   }
   for (Value result : op->getResults())
     results.push_back(denseStrides(result));
-  if (!absorbed(op).empty())
-    for (auto [result, strides] : llvm::zip(op->getResults(), results))
-      strides = layoutBehind(result, absorbed(op).back())->strides;
-  return libraryLayout(target, op, operands, results, adds);
+  if (absorbed(op).empty())
+    return libraryLayout(target, op, operands, results, addend);
+  Operation *last = absorbed(op).back();
+  for (auto [result, strides] : llvm::zip(op->getResults(), results))
+    strides = layoutBehind(result, last)->strides;
+  SmallVector<int64_t, 4> added;
+  if (addend) {
+    added = layoutBehind(op->getResult(0), last, *addend)->strides;
+    addend = added;
+  }
+  return libraryLayout(target, op, operands, results, addend);
 }
 
 ArrayRef<Operation *> FusionChoice::absorbed(Operation *library) const {

@@ -142,7 +142,9 @@ private:
   void absorbPermutation(mlir::Operation *library);
   void absorbConcat(mlir::Operation *library);
   void absorbSum(mlir::Operation *library);
-  std::optional<LibraryLayout> layoutOfLibrary(mlir::Operation *library, bool adds) const;
+  std::optional<LibraryLayout>
+  layoutOfLibrary(mlir::Operation *library,
+                  std::optional<llvm::ArrayRef<int64_t>> addend = std::nullopt) const;
 
   struct Group {
     std::vector<mlir::Operation *> ops;

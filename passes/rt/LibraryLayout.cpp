@@ -14,10 +14,13 @@ using namespace weft::rt;
 
 namespace {
 
-/// One loop of a product and its stride in lhs, rhs and result.
+/// The tensors of a product: lhs, rhs, result, and what is added to that.
+constexpr unsigned kAddend = 3, kTensors = 4;
+
+/// One loop of a product and its stride in each of them.
 struct Loop {
   int64_t size;
-  std::array<int64_t, 3> strides;
+  std::array<int64_t, kTensors> strides;
 };
 using Loops = SmallVector<Loop>;
 
@@ -30,7 +33,7 @@ Loops collapse(const Loops &loops) {
     if (!result.empty()) {
       Loop &outer = result.back();
       bool merges = true;
-      for (unsigned t = 0; t < 3; ++t)
+      for (unsigned t = 0; t < kTensors; ++t)
         merges &= outer.strides[t] == loop.strides[t] * loop.size;
       if (merges) {
         outer.size *= loop.size;
@@ -43,16 +46,17 @@ Loops collapse(const Loops &loops) {
   return result;
 }
 
+/// The last type and list of strides are those of what is added, or again the result's.
 std::optional<LibraryLayout> mergedDims(const LibraryCall &call, ArrayRef<RankedTensorType> types,
-                                        ArrayRef<SmallVector<int64_t, 4>> strides) {
+                                        ArrayRef<SmallVector<int64_t, 4>> strides, bool adds) {
   const ProductDims &product = *call.product;
   auto group = [&](ArrayRef<unsigned> lhs, ArrayRef<unsigned> rhs, ArrayRef<unsigned> result) {
     Loops loops;
-    std::array<ArrayRef<unsigned>, 3> dims{lhs, rhs, result};
+    std::array<ArrayRef<unsigned>, kTensors> dims{lhs, rhs, result, result};
     size_t count = std::max({lhs.size(), rhs.size(), result.size()});
     for (size_t i = 0; i < count; ++i) {
-      Loop loop{1, {0, 0, 0}};
-      for (unsigned t = 0; t < 3; ++t)
+      Loop loop{1, {}};
+      for (unsigned t = 0; t < kTensors; ++t)
         if (!dims[t].empty()) {
           loop.size = types[t].getDimSize(dims[t][i]);
           loop.strides[t] = strides[t][dims[t][i]];
@@ -69,7 +73,7 @@ std::optional<LibraryLayout> mergedDims(const LibraryCall &call, ArrayRef<Ranked
   // The largest loop of m and of n stays, the others go to the batch.
   auto keepOne = [&](Loops &loops) -> Loop {
     if (loops.empty())
-      return {1, {0, 0, 0}};
+      return {1, {}};
     auto best =
         llvm::max_element(loops, [](const Loop &a, const Loop &b) { return a.size < b.size; });
     Loop kept = *best;
@@ -77,16 +81,16 @@ std::optional<LibraryLayout> mergedDims(const LibraryCall &call, ArrayRef<Ranked
     llvm::append_range(batch, loops);
     return kept;
   };
-  Loop rows = keepOne(m), columns = keepOne(n), sum = k.empty() ? Loop{1, {0, 0, 0}} : k.front();
+  Loop rows = keepOne(m), columns = keepOne(n), sum = k.empty() ? Loop{1, {}} : k.front();
   if (batch.size() > 4)
     return std::nullopt;
   // A size-1 dim may have any stride; row-major ones spare libraries a packing.
   if (rows.size == 1)
-    rows.strides = {sum.size, 0, columns.size};
+    rows.strides = {sum.size, 0, columns.size, columns.size};
   if (columns.size == 1)
-    columns.strides = {0, 1, 1};
+    columns.strides = {0, 1, 1, 1};
   if (sum.size == 1)
-    sum.strides = {1, columns.size, 0};
+    sum.strides = {1, columns.size, 0, 0};
   LibraryLayout plan{call, {LibraryTensor(), LibraryTensor()}, {LibraryTensor()}};
   auto fill = [&](LibraryTensor &window, unsigned tensor, const Loop &first, const Loop &second) {
     window.element = types[tensor].getElementType();
@@ -102,6 +106,8 @@ std::optional<LibraryLayout> mergedDims(const LibraryCall &call, ArrayRef<Ranked
   fill(plan.operands[0], 0, rows, sum);
   fill(plan.operands[1], 1, sum, columns);
   fill(plan.results[0], 2, rows, columns);
+  if (adds)
+    fill(plan.addend.emplace(), kAddend, rows, columns);
   return plan;
 }
 
@@ -123,10 +129,11 @@ LibraryLayout wholeTensors(const LibraryCall &call, ArrayRef<RankedTensorType> t
 std::optional<LibraryLayout>
 weft::rt::libraryLayout(const Target &target, Operation *op,
                         ArrayRef<SmallVector<int64_t, 4>> operandStrides,
-                        ArrayRef<SmallVector<int64_t, 4>> resultStrides, bool adds) {
+                        ArrayRef<SmallVector<int64_t, 4>> resultStrides,
+                        std::optional<ArrayRef<int64_t>> addendStrides) {
   auto kernel = dyn_cast<KernelOpInterface>(op);
   std::optional<LibraryCall> call = kernel ? kernel.getLibraryCall() : std::nullopt;
-  if (!call || (adds && !call->product))
+  if (!call || (addendStrides && !call->product))
     return std::nullopt;
   SmallVector<RankedTensorType> types;
   for (Type type : op->getOperandTypes())
@@ -135,14 +142,13 @@ weft::rt::libraryLayout(const Target &target, Operation *op,
     types.push_back(cast<RankedTensorType>(type));
   SmallVector<SmallVector<int64_t, 4>> strides(operandStrides.begin(), operandStrides.end());
   strides.append(resultStrides.begin(), resultStrides.end());
-  std::optional<LibraryLayout> plan =
-      call->product ? mergedDims(*call, types, strides)
-                    : wholeTensors(*call, types, strides, op->getNumOperands());
-  if (plan && adds) {
-    // Otherwise an element would be rounded once where the product and a sum behind it round twice.
-    if (plan->results[0].element != cast<TypeAttr>(call->attributes.get("accumulate")).getValue())
-      return std::nullopt;
-    plan->addend = plan->results[0];
+  std::optional<LibraryLayout> plan;
+  if (call->product) {
+    types.push_back(types.back());
+    strides.push_back(addendStrides ? SmallVector<int64_t, 4>(*addendStrides) : strides.back());
+    plan = mergedDims(*call, types, strides, addendStrides.has_value());
+  } else {
+    plan = wholeTensors(*call, types, strides, op->getNumOperands());
   }
   return plan && target.takes(*plan) ? plan : std::nullopt;
 }
@@ -238,7 +244,8 @@ bool weft::rt::isPlacing(Operation *op) {
   return isa<nn::ConcatOp>(op) || (isFree(op) && op->getNumOperands() == 1);
 }
 
-std::optional<ValueLayout> weft::rt::layoutBehind(Value value, Operation *last) {
+std::optional<ValueLayout> weft::rt::layoutBehind(Value value, Operation *last,
+                                                  std::optional<ArrayRef<int64_t>> strides) {
   SmallVector<OpOperand *> uses;
   do {
     if (!value.hasOneUse())
@@ -250,6 +257,8 @@ std::optional<ValueLayout> weft::rt::layoutBehind(Value value, Operation *last) 
     value = user->getResult(0);
   } while (value.getDefiningOp() != last);
   ValueLayout layout = denseLayout(value);
+  if (strides)
+    layout.strides.assign(strides->begin(), strides->end());
   for (OpOperand *use : llvm::reverse(uses)) {
     if (auto concat = dyn_cast<nn::ConcatOp>(use->getOwner())) {
       for (Value before : concat.getInputs().take_front(use->getOperandNumber()))
@@ -257,11 +266,11 @@ std::optional<ValueLayout> weft::rt::layoutBehind(Value value, Operation *last) 
                          layout.strides[concat.getDim()];
       continue;
     }
-    std::optional<SmallVector<int64_t, 4>> strides =
+    std::optional<SmallVector<int64_t, 4>> before =
         stridesBehindView(use->getOwner(), layout.strides);
-    if (!strides)
+    if (!before)
       return std::nullopt;
-    layout.strides = std::move(*strides);
+    layout.strides = std::move(*before);
   }
   return layout;
 }

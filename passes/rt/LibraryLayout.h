@@ -14,8 +14,9 @@ namespace weft::rt {
 
 /// The layout of `op` for operands and results with these strides; nothing if the
 /// op has no library call, the dims do not collapse into the command's, or the
-/// target does not take it. Offsets stay those of the values. If the call is of a product that
-/// `adds`, what it adds has the strides of its result, and both the type that the product sums in.
+/// target does not take it. Offsets stay those of the values. `addendStrides` are those of what the
+/// call, of a product, adds to its result, in the dims of that; a row that is added to all has a
+/// stride of 0.
 ///
 /// A product's dims collapse as far as neighbours are contiguous in every
 /// tensor that has them; what is left over in m or n becomes batch dims, along
@@ -24,7 +25,8 @@ namespace weft::rt {
 std::optional<LibraryLayout>
 libraryLayout(const Target &target, mlir::Operation *op,
               llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> operandStrides,
-              llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> resultStrides, bool adds = false);
+              llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> resultStrides,
+              std::optional<llvm::ArrayRef<int64_t>> addendStrides = std::nullopt);
 
 /// The same for dense operands and results.
 std::optional<LibraryLayout> denseLibraryLayout(const Target &target, mlir::Operation *op);
@@ -44,13 +46,16 @@ std::optional<llvm::SmallVector<int64_t, 4>> stridesBehindPermutation(mlir::Oper
 /// could write its result at once.
 bool isPlacing(mlir::Operation *op);
 
-/// Where `value` lies in the dense buffer of the result of `last`, to which all that reads it leads
-/// through placing ops, each with one reader; nothing if sizes and strides cannot say it.
+/// Where `value` lies in the buffer of the result of `last`, to which all that reads it leads
+/// through placing ops, each with one reader; nothing if sizes and strides cannot say it. The
+/// buffer is dense, or has `strides`.
 ///
 /// Worked example, q of [b, h, s, d]: a transpose to [b, s, h, d], a reshape to [b, s, h d] and a
 /// concatenation with two more of its size along the last dim. In that buffer q has the strides
 /// [3 s h d, d, 3 h d, 1], and the offset of its place in a row.
-std::optional<ValueLayout> layoutBehind(mlir::Value value, mlir::Operation *last);
+std::optional<ValueLayout>
+layoutBehind(mlir::Value value, mlir::Operation *last,
+             std::optional<llvm::ArrayRef<int64_t>> strides = std::nullopt);
 
 } // namespace weft::rt
 

@@ -45,10 +45,11 @@ def Rt_GemmOp : Rt_Command<"gemm", ["Lhs", "Rhs", "Addend"], ["Result"], [], ["A
   let summary = "a (batched) matrix product by the target's library";
   let description = [{
     `result[b.., m, n] = sum_k lhs[b.., m, k] rhs[b.., k, n]`, 0 to 4 batch dims; strides of 0 repeat. An addend
-    `[b.., m, n]` is added to that behind the sum, and may be the result.
+    `[b.., m, n]` is added to that behind the sum, in the sum's type, when the sum was rounded to the result's: every bit is that
+    of an addition of its own. It may be the result.
 
-    Constraints: equal tensor ranks of 2 to 6; sizes contract; the addend has the result's sizes and, as the result,
-    the element type of the sum.
+    Constraints: equal tensor ranks of 2 to 6; sizes contract; the addend has the result's sizes and element type,
+    which is one of floats.
     Example: `rt.gemm %a, %b -> %c accumulate f32 stream 0 : memref<4x8xf32>, memref<8x2xf32> -> memref<4x2xf32>`
   }];
   let arguments = (ins AnyMemRef:$lhs, AnyMemRef:$rhs, AnyMemRef:$result, Optional<AnyMemRef>:$addend,

@@ -68,8 +68,8 @@ struct LibraryTensor {
 struct LibraryLayout {
   LibraryCall call;
   llvm::SmallVector<LibraryTensor> operands, results;
-  /// Of a product that gives the type it sums in: what is added to the result, as an op behind it
-  /// would. It is the command's last operand, and may be where the result lies.
+  /// Of a product of floats: what is added to the result, of its type, with the bits of an op
+  /// behind it. It is the command's last operand, and may be where the result lies.
   std::optional<LibraryTensor> addend = std::nullopt;
 };
 

@@ -32,21 +32,28 @@ template <typename T> struct Blocks {
   }
 };
 
-/// The addend is of the sum's type, see GemmProblem.
+/// The addend is of the result's type, to which the sum is rounded before; see GemmProblem.
+template <typename T, typename Result>
+void addTyped(const MatrixRef &addend, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
+              T *tile) {
+  for (int64_t i = 0; i < rows; ++i) {
+    T *sums = tile + i * kTileColumns<T>;
+    const Result *from =
+        reinterpret_cast<const Result *>(addend.data) + (i0 + i) * addend.row + j0 * addend.column;
+    if (addend.column == 1)
+      for (int64_t j = 0; j < columns; ++j)
+        sums[j] = T(Result(sums[j])) + T(from[j]);
+    else
+      for (int64_t j = 0; j < columns; ++j)
+        sums[j] = T(Result(sums[j])) + T(from[j * addend.column]);
+  }
+}
 template <typename T>
 void addToTile(const MatrixRef &addend, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
                T *tile) {
-  for (int64_t i = 0; i < rows; ++i) {
-    T *sums = tile + i * kTileColumns<T>;
-    const T *from =
-        reinterpret_cast<const T *>(addend.data) + (i0 + i) * addend.row + j0 * addend.column;
-    if (addend.column == 1)
-      for (int64_t j = 0; j < columns; ++j)
-        sums[j] += from[j];
-    else
-      for (int64_t j = 0; j < columns; ++j)
-        sums[j] += from[j * addend.column];
-  }
+  withFloat<T>(addend.dtype, [&](auto element) {
+    addTyped<T, decltype(element)>(addend, i0, j0, rows, columns, tile);
+  });
 }
 
 template <typename T>

@@ -16,8 +16,8 @@ struct MatrixRef {
 
 /// c = a b (+ addend). Every element of a b is one sum
 /// over k = 0, 1, ... in one accumulator, so that its bits depend neither on
-/// the other rows and columns nor on threads; the addend comes behind it, with
-/// the bits of an addition of its own.
+/// the other rows and columns nor on threads. The addend, of c's dtype, comes
+/// when the sum was rounded to that, with the bits of an addition of its own.
 struct GemmProblem {
   int64_t m, n, k;
   MatrixRef a, b, c;

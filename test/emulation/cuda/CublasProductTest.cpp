@@ -81,6 +81,13 @@ TEST(CublasProduct, WhatTheLibraryDoesNotDoIsSaid) {
   ProductTensor byColumns = tensor({3, 7}, {1, 3});
   EXPECT_EQ(whyNot(lhs, rhs, result, &byColumns),
             "cuBLASLt needs an addend that lies as the result does");
+  ProductTensor row = tensor({3, 7}, {0, 1});
+  EXPECT_EQ(whyNot(lhs, rhs, result, &row),
+            "cuBLASLt needs an addend that lies as the result does");
+  ProductTensor halves = tensor({3, 7}, {7, 1}, DType::BF16);
+  EXPECT_EQ(whyNot(tensor({3, 5}, {5, 1}, DType::BF16), tensor({5, 7}, {7, 1}, DType::BF16), halves,
+                   &halves),
+            "cuBLASLt adds before it rounds, so only in the type of the sum");
   EXPECT_EQ(whyNot(tensor({3, 0}, {0, 1}), tensor({0, 7}, {7, 1}), result),
             "cuBLASLt takes matrices of 1 to 2147483647 rows and columns");
   EXPECT_EQ(whyNot(tensor({300, 2, 3, 5}, {15, 9000, 5, 1}), tensor({300, 2, 5, 7}, {70, 35, 7, 1}),

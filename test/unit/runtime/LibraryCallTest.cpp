@@ -88,19 +88,19 @@ TEST(Gemm, EmptyContractionIsZero) {
   testGemm<float>(c, DType::F32, 0);
 }
 
-/// One product of random values; `addend`: none, in a buffer of its own, or where the result is.
-/// The result is by rows or by columns (transposeA), `gap` elements apart; between them is what
-/// there was.
-enum class Addend { None, Apart, InPlace };
+/// One product of random values; `addend`: none, in a buffer of its own, where the result is, or a
+/// row that all rows get. The result is by rows or by columns (transposeA), `gap` elements apart;
+/// between them is what there was. T: of the elements; sums are in `accumulator`.
+enum class Addend { None, Apart, InPlace, Row };
 template <typename T>
-std::vector<T> productWithAddend(const GemmCase &c, DType dtype, Addend addend) {
+std::vector<T> productWithAddend(const GemmCase &c, DType dtype, DType accumulator, Addend addend) {
   Harness h;
   int64_t step = 1 + c.gap, count = c.batch * c.m * c.n * step;
   Id a = h.input("a", dtype, {c.batch, c.m, c.k}), b = h.input("b", dtype, {c.k * c.n});
   Id old = h.input("old", dtype, {count}), out = h.output("c", dtype, {count});
   h.begin();
   Gemm params{};
-  params.accumulator = dtype;
+  params.accumulator = accumulator;
   ProgramBuilder &p = h.builder;
   auto result = [&](Id buffer) {
     Harness::Ints strides = {c.m * c.n * step, c.transposeA ? step : c.n * step,
@@ -109,7 +109,9 @@ std::vector<T> productWithAddend(const GemmCase &c, DType dtype, Addend addend) 
   };
   std::vector<View> views = {p.view(a), p.view(b, dtype, 0, {c.batch, c.k, c.n}, {0, c.n, 1}),
                              result(out)};
-  if (addend != Addend::None)
+  if (addend == Addend::Row)
+    views.push_back(p.view(old, dtype, 0, {c.batch, c.m, c.n}, {0, 0, 1}));
+  else if (addend != Addend::None)
     views.push_back(result(addend == Addend::Apart ? old : out));
   p.add({}, Copy{}, {p.view(old), p.view(out)});
   p.add({0, "gemm"}, params, views);
@@ -120,18 +122,32 @@ std::vector<T> productWithAddend(const GemmCase &c, DType dtype, Addend addend) 
   return h.get<T>("c", count);
 }
 
-template <typename T> void testAddend(const GemmCase &c, DType dtype) {
-  std::vector<T> wanted = productWithAddend<T>(c, dtype, Addend::None),
-                 addend = randomValues<T>(int64_t(wanted.size()), 5);
-  for (size_t i = 0; i < wanted.size(); i += size_t(1 + c.gap))
-    wanted[i] = wanted[i] + addend[i];
-  for (Addend where : {Addend::Apart, Addend::InPlace})
-    EXPECT_EQ(productWithAddend<T>(c, dtype, where), wanted)
-        << c.m << "x" << c.n << "x" << c.k << " of " << dtypeName(dtype)
-        << (c.transposeA ? " by columns" : "") << (where == Addend::Apart ? " apart" : " in place");
+/// Sum: the type of sums.
+template <typename T, typename Sum>
+void testAddend(const GemmCase &c, DType dtype, DType accumulator) {
+  std::vector<T> product = productWithAddend<T>(c, dtype, accumulator, Addend::None),
+                 old = randomValues<T>(int64_t(product.size()), 5);
+  auto number = [&](size_t i) { return Sum(product[i]); };
+  for (Addend where : {Addend::Apart, Addend::InPlace, Addend::Row}) {
+    std::vector<T> found = productWithAddend<T>(c, dtype, accumulator, where);
+    for (size_t i = 0; i < product.size(); ++i) {
+      size_t element = i / size_t(1 + c.gap);
+      size_t column = c.transposeA ? element / size_t(c.m) % size_t(c.n) : element % size_t(c.n);
+      bool isBetween = i % size_t(1 + c.gap) != 0;
+      T wanted =
+          isBetween ? product[i] : T(number(i) + Sum(old[where == Addend::Row ? column : i]));
+      ASSERT_EQ(Sum(found[i]), Sum(wanted))
+          << c.m << "x" << c.n << "x" << c.k << " of " << dtypeName(dtype) << ", element " << i
+          << (c.transposeA ? " by columns" : "")
+          << (where == Addend::Apart     ? " apart"
+              : where == Addend::InPlace ? " in place"
+                                         : " of a row");
+    }
+  }
 }
 
-// Whatever the sizes, threads and blocks: an addend is added to the finished sum, bit for bit.
+// Whatever the sizes, threads and blocks: an addend is added to the finished sum, of the result's
+// type, bit for bit.
 TEST(Gemm, AddsBehindTheSum) {
   const int64_t sizes[][3] = {{1, 1, 1},    {3, 70, 40},  {5, 7, 3},      {13, 33, 65},
                               {1, 100, 40}, {100, 1, 40}, {130, 600, 90}, {130, 70, 1001}};
@@ -140,8 +156,10 @@ TEST(Gemm, AddsBehindTheSum) {
       GemmCase c{};
       c.batch = 2, c.m = m, c.n = n, c.k = k;
       c.transposeA = variant & 1, c.gap = variant / 2;
-      testAddend<float>(c, DType::F32);
-      testAddend<double>(c, DType::F64);
+      testAddend<float, float>(c, DType::F32, DType::F32);
+      testAddend<double, double>(c, DType::F64, DType::F64);
+      testAddend<BFloat16, float>(c, DType::BF16, DType::F32);
+      testAddend<Float16, float>(c, DType::F16, DType::F32);
     }
 }
 

@@ -119,10 +119,11 @@ struct Launch {
 };
 
 /// result[b.., m, n] = sum_k lhs[b.., m, k] * rhs[b.., k, n]. 0 to 4 batch dimensions; all
-/// views have tensor rank batch+2; lhs and rhs may have stride 0. Dtypes of lhs, rhs: equal;
+/// views have tensor rank batch+2; what is read may have stride 0. Dtypes of lhs, rhs: equal;
 /// f64 f32 bf16 f16 or integer (integers wrap in `accumulator`, the result has that type).
-/// Result: the dtype of lhs, or f32 for bf16 and f16. An addend, which may be the result, is
-/// added behind the sum; then all three are floats of the accumulator's dtype.
+/// Result: the dtype of lhs, or f32 for bf16 and f16. An addend has the
+/// result's dtype, one of floats, and may be the result: it is added to the sum, in the
+/// accumulator's dtype, when the sum was rounded to the result's.
 struct Gemm {
   DType accumulator; // F64, F32, I32 or I64
   uint8_t reserved[3];

@@ -90,6 +90,8 @@ std::string weft::runtime::planCublasProduct(const ProductTensor &lhs, const Pro
       !findColumns(product.k, product.n, right->strides[first], right->strides[second],
                    product.rhs))
     return "cuBLASLt needs operands whose rows or columns are contiguous";
+  if (addend && addend->dtype != (lhs.dtype == DType::F64 ? DType::F64 : DType::F32))
+    return "cuBLASLt adds before it rounds, so only in the type of the sum";
   if (addend && (!findColumns(product.m, product.n, addend->strides[first], addend->strides[second],
                               product.addend) ||
                  product.addend.turned))
