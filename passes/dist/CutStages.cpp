@@ -35,10 +35,17 @@ public:
       hold(argument, stagesOf(chunks.ofArgument(argument.getArgNumber())));
     for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
       SmallVector<int64_t> where = stagesOf(chunks.of(&op));
+      bool addsUp = chunks.addsUp(&op);
       for (OpOperand &operand : op.getOpOperands())
-        operand.set(brought(operand.get(), where, &op));
+        if (addsUp)
+          operand.set(asPart(operand.get(), &op));
+        else if (!isa<ReshardOp>(op) || !isPart(operand.get()))
+          operand.set(brought(operand.get(), where, &op));
       for (Value result : op.getResults())
-        hold(result, where);
+        if (addsUp)
+          result.setType(partType(result));
+        else
+          hold(result, where);
       // Who holds a value does not say of which chunk it is where a stage has several.
       if (place.size() > everywhere.size() && chunks.of(&op).size() < place.size())
         op.setAttr(kChunksAttr, DenseI64ArrayAttr::get(op.getContext(), chunks.of(&op)));
@@ -70,8 +77,40 @@ private:
     return getPlacement(value.getType()).getValue();
   }
 
+  bool isOfAxis(const PartialAxis &partial) const { return partial.axis == axis; }
+
+  /// Whether each stage has its part of a sum over all of them.
+  bool isPart(Value value) const {
+    return llvm::any_of(placementOf(value).partial,
+                        [&](const PartialAxis &partial) { return isOfAxis(partial); });
+  }
+
+  Type partType(Value value) const {
+    Placement part = placementOf(value);
+    part.held.reset();
+    part.partial.push_back({axis, ReduceKind::Sum});
+    llvm::sort(part.partial,
+               [](const PartialAxis &a, const PartialAxis &b) { return a.axis < b.axis; });
+    return placedType(cast<RankedTensorType>(value.getType()), mesh,
+                      canonicalize(mesh.getValue(), std::move(part)));
+  }
+
+  /// The value as a part of a sum: the first of the stages that hold it has all of it, others
+  /// nothing.
+  Value asPart(Value value, Operation *reader) {
+    if (isPart(value))
+      return value;
+    Value &part = parts[value];
+    if (!part) {
+      OpBuilder builder(reader);
+      part = ReshardOp::create(builder, reader->getLoc(), partType(value), value);
+    }
+    return part;
+  }
+
   Placement onStages(const Placement &placement, ArrayRef<int64_t> where) const {
     Placement held = placement;
+    llvm::erase_if(held.partial, [&](const PartialAxis &partial) { return isOfAxis(partial); });
     held.held = Held{axis, llvm::to_vector_of<int64_t, 0>(where)};
     return canonicalize(mesh.getValue(), std::move(held));
   }
@@ -99,6 +138,8 @@ private:
   Value brought(Value value, ArrayRef<int64_t> where, Operation *reader, bool exactly = false) {
     Placement wanted = onStages(placementOf(value), where);
     auto serves = [&](Value copy) {
+      if (isPart(copy))
+        return false;
       return exactly ? placementOf(copy).held == wanted.held
                      : isHeldWithin(wanted, placementOf(copy));
     };
@@ -126,6 +167,7 @@ private:
   SmallVector<int64_t> everywhere;
   /// Of a value: the same on other stages, in the order in which they were made.
   DenseMap<Value, SmallVector<Value>> copies;
+  DenseMap<Value, Value> parts; ///< of a sum over stages
 };
 
 struct CutStages : impl::DistCutStagesBase<CutStages> {

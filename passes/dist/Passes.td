@@ -252,7 +252,8 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
     cross. The rest follows. A weight
     is held by the stages whose ops read it, and the optimizer's state and ops with it; a tied one by several. Masks, positions and casts
     are made wherever they are read. Gradients take the line back: each op runs at the latest stage, not behind the
-    gradients it reads, that has the weights and activations it reads. Other programs go by where their weights are. Inputs and scalars are
+    gradients it reads, that has the weights and activations it reads. Numbers of several stages that are added up, such as the squares of all
+    gradients, are added up on each stage before one sum over the stages. Other programs go by where their weights are. Inputs and scalars are
     on all stages, other results where they are made.
 
     **Example** in test/passes/dist/cut-stages.mlir.

@@ -269,6 +269,43 @@ void StageAssignment::placeGradients() {
   }
 }
 
+/// The chunks that have a value, once what makes it is placed; null if all have it.
+const ChunkSet *StageAssignment::makersOf(Value value) {
+  const ChunkSet *makers = homeOf(value);
+  Operation *maker = value.getDefiningOp();
+  if (maker && placed.contains(maker))
+    makers = &placed.find(maker)->second;
+  return makers && int64_t(makers->size()) < all ? makers : nullptr;
+}
+
+/// An op whose result is the sum of what it makes of each stage's part of its operands, and whose
+/// operands are on several stages, or such sums. One that is on all stages as the sum of several
+/// counts as well, so that no stage has a sum for others alone.
+bool StageAssignment::canAddUp(Operation *op) {
+  SmallVector<int32_t> first;
+  bool areSeveral = false, hasWhole = false;
+  for (Value operand : op->getOperands()) {
+    Operation *maker = operand.getDefiningOp();
+    areSeveral |= adding.contains(maker);
+    hasWhole |= ofSums.contains(maker);
+    if (adding.contains(maker))
+      continue;
+    const ChunkSet *makers = makersOf(operand);
+    if (!makers)
+      continue;
+    SmallVector<int32_t> stages;
+    for (int64_t chunk : *makers)
+      stages.push_back(place[size_t(chunk)]);
+    llvm::sort(stages);
+    stages.erase(llvm::unique(stages), stages.end());
+    areSeveral |= !first.empty() && first != stages;
+    first = stages;
+  }
+  return (areSeveral || (hasWhole && !first.empty())) &&
+         llvm::any_of(partialRulesOf(op, ReduceKind::Sum),
+                      [&](const PartialRule &rule) { return rule.size() == op->getNumOperands(); });
+}
+
 /// From the end: an op runs where its state is, else where a reader does (what is made of scalars
 /// alone: where all do), else where its operands are. Of scalars, such as the norm of all
 /// gradients, the operands decide.
@@ -306,15 +343,19 @@ void StageAssignment::placeOptimizer() {
     if (classes.at(&op) != StageClass::Optimizer || placed.contains(&op))
       continue;
     ChunkSet chunks = everywhere();
-    for (Value operand : op.getOperands()) {
-      const ChunkSet *home = homeOf(operand);
+    if (canAddUp(&op))
+      adding.insert(&op);
+    else
+      for (Value operand : op.getOperands())
+        if (const ChunkSet *makers = makersOf(operand))
+          chunks = {makers->front()};
+    auto isOfSum = [&](Value operand) {
       Operation *maker = operand.getDefiningOp();
-      if (maker && placed.contains(maker))
-        home = &placed.find(maker)->second;
-      // One device adds a value to a sum over stages that several hold.
-      if (home && int64_t(home->size()) < all)
-        chunks = {home->front()};
-    }
+      return adding.contains(maker) || ofSums.contains(maker);
+    };
+    if (!adding.contains(&op) && int64_t(chunks.size()) == all &&
+        llvm::any_of(op.getOperands(), isOfSum))
+      ofSums.insert(&op);
     placed[&op] = chunks;
   }
 }

@@ -35,7 +35,8 @@ enum class StageClass {
 /// behind the gradients it reads, that holds the state and has the activations that it reads. So a
 /// gradient crosses a border where its activation did, and that of a value that is read in several
 /// chunks travels back along the line and is added up on the way. The optimizer runs where its
-/// state is.
+/// state is. Numbers of several stages that are added up, such as those of the norm of all
+/// gradients, are added up on each stage first: a sum over stages (addsUp) follows.
 class StageAssignment {
 public:
   /// `place`: the stage of each chunk.
@@ -58,6 +59,9 @@ public:
   const ChunkSet &of(mlir::Operation *op) const { return placed.at(op); }
   ChunkSet ofArgument(unsigned number);
   StageClass classOf(mlir::Operation *op) const { return classes.at(op); }
+  /// Whether an op that makes numbers of what several stages have is to run on each of all stages
+  /// with what that stage has: its result is the sum of theirs.
+  bool addsUp(mlir::Operation *op) const { return adding.contains(op); }
 
 private:
   mlir::LogicalResult tellShort(int64_t ops);
@@ -70,6 +74,8 @@ private:
   void findAvailable();
   ChunkSet pinsOf(mlir::Operation *op);
   const ChunkSet *homeOf(mlir::Value value);
+  const ChunkSet *makersOf(mlir::Value value);
+  bool canAddUp(mlir::Operation *op);
 
   mlir::func::FuncOp function;
   llvm::ArrayRef<int32_t> place;
@@ -77,6 +83,8 @@ private:
   const StateHomes *homes = nullptr;
   llvm::DenseMap<mlir::Operation *, StageClass> classes;
   llvm::DenseMap<mlir::Operation *, ChunkSet> placed;
+  llvm::DenseSet<mlir::Operation *> adding;
+  llvm::DenseSet<mlir::Operation *> ofSums; ///< on all stages, made of what those make
   /// Of a value: whether it depends on state, and on inputs.
   llvm::DenseMap<mlir::Value, std::pair<bool, bool>> depends;
   /// Of a source: the states that it is made of.
