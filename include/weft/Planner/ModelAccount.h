@@ -75,6 +75,24 @@ struct Assembly {
 std::optional<cost::StepAccount> assemble(const ModelAccount &model, const Layout &layout,
                                           const Assembly &options, std::string &error);
 
+/// What a device sends over the batch's axis, in messages of `bytes` each.
+struct Messages {
+  runtime::CollectiveKind kind;
+  int64_t bytes = 0, count = 0;
+};
+/// The sums of gradients, behind each microbatch (ZeRO-2 and 3) or the last one, of a stage with so
+/// many bytes of them.
+Messages sumsOf(const Layout &layout, int64_t gradientBytes, int64_t bucketBytes);
+/// What gathers parameters when they are updated: none but for ZeRO-1 and 2.
+Messages gathersBehindUpdate(const Layout &layout, int64_t parameterBytes, int64_t bucketBytes);
+/// Those of the parameters of a part that a pass of ZeRO-3 gathers, by their places. Matrices alone
+/// are read backward, where products have them as operands.
+std::vector<int64_t> gatheredBytes(const Share &share, bool isForward);
+/// A device's share of a kernel that updates.
+cost::Work updateOf(cost::Work whole, const Layout &layout);
+/// The state that the last of several stages has of the first one's.
+std::array<int64_t, cost::kStateClassCount> sharedState(const ModelAccount &model);
+
 /// How many of the blocks each stage has: as even as whole blocks can be, where what is before the
 /// first and behind the last takes as long as so many blocks.
 std::vector<int64_t> blocksOfStages(int64_t blocks, int64_t stages, double before, double behind);

@@ -80,11 +80,11 @@ struct Result {
 ///
 ///   before stage s begins + microbatches * (its forward + backward) + what is left behind it
 ///
-/// where what was sent over the axis of weights is priced as it is, and updates and sums of
-/// gradients count for nothing. Of a group whose account is not known, one that is serves: work and
-/// memory divide by as many more devices at best, what is sent does not shrink with more devices,
-/// and to recompute takes no less time. What no bound excludes is simulated
-/// (weft/Cost/SimulateStep.h).
+/// and its update, where what was sent over the axis of weights is priced as it is, and what goes
+/// over the batch's keeps the links busy beside all that. Of a group whose account is not known,
+/// one that is serves: work and memory divide by as many more devices at best, what is sent does
+/// not shrink with more devices, and to recompute takes no less time. What no bound excludes is
+/// simulated (weft/Cost/SimulateStep.h).
 Result search(const Space &space, const Cluster &cluster, Models &models, const Options &options);
 
 /// One layout, simulated; nothing where there is no such program.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 using namespace weft;
 using namespace weft::cost;
@@ -238,19 +239,18 @@ double cost::secondsOfTransfer(const std::vector<Axis> &mesh, int32_t axis, int6
   for (size_t i = 0; i < cluster.levels.size(); ++i) {
     const LinkLevel &links = cluster.levels[i];
     int64_t unit = links.devices > 0 ? std::min(links.devices, ranks) : ranks;
-    int64_t most = 0, senders = 0, joined = 0;
-    for (int64_t rank = 0; rank < ranks; ++rank) {
-      if (rank % part == 0)
-        senders = 0;
-      if (rank / stride % size != from)
-        continue;
-      int64_t peer = rank + (to - from) * stride;
-      bool leaves = rank / part != peer / part;
-      // What leaves a machine does not take the nearest links.
-      if (leaves && (i > 0 || rank / unit == peer / unit))
-        most = std::max(most, ++senders);
-      joined += leaves && rank / unit == peer / unit;
-    }
+    int64_t most = 0, senders = 0, joined = 0, last = -1;
+    for (int64_t first = from * stride; first < ranks; first += size * stride)
+      for (int64_t rank = first; rank < first + stride; ++rank) {
+        int64_t peer = rank + (to - from) * stride;
+        if (std::exchange(last, rank / part) != rank / part)
+          senders = 0;
+        bool leaves = rank / part != peer / part;
+        // What leaves a machine does not take the nearest links.
+        if (leaves && (i > 0 || rank / unit == peer / unit))
+          most = std::max(most, ++senders);
+        joined += leaves && rank / unit == peer / unit;
+      }
     double own = links.bandwidth * links.efficiency;
     if (most > 0) {
       double shared =

@@ -66,6 +66,8 @@ public:
     for (auto &ends : ended)
       ends.assign(players.size() / stages * slots, -1);
     meetings.resize(program.axesOf.size());
+    for (const std::vector<int32_t> &over : program.axesOf)
+      crossesStages.push_back(std::find(over.begin(), over.end(), account.stages) != over.end());
     for (Player &player : players)
       player.causes.exposed.assign(account.axes.size(), 0);
     playAlone();
@@ -119,11 +121,9 @@ private:
 
   /// The number of its group over axes, and how many players are in it.
   std::pair<size_t, size_t> groupOf(size_t player, uint32_t axes) const {
+    if (!options.everyRank)
+      return {crossesStages[axes] ? 0 : player, crossesStages[axes] ? players.size() : 1};
     const std::vector<int32_t> &over = program.axesOf[axes];
-    if (!options.everyRank) {
-      bool hasStages = std::find(over.begin(), over.end(), account.stages) != over.end();
-      return {hasStages ? 0 : player, hasStages ? players.size() : 1};
-    }
     size_t group = 0, members = 1;
     for (size_t i = 0; i < account.axes.size(); ++i) {
       size_t size = size_t(account.axes[i].size);
@@ -387,6 +387,7 @@ private:
   std::vector<Player> players;
   std::vector<int64_t> ended[2]; // of F, of B or D
   std::vector<std::map<size_t, Meeting>> meetings;
+  std::vector<bool> crossesStages; // by the axes of a collective
   std::map<const Entries *, Player> alone;
   std::vector<size_t> runnable;
 };

@@ -5,6 +5,7 @@
 #include "weft/Pipeline/Generate.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace weft;
 using namespace weft::planner;
@@ -22,6 +23,16 @@ int64_t positionOf(const std::vector<cost::Axis> &axes, Role role) {
 }
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t sumOf(const std::vector<int64_t> &values) {
+  return std::accumulate(values.begin(), values.end(), int64_t(0));
+}
+
+/// In messages of a bucket each.
+Messages inBuckets(CollectiveKind kind, int64_t bytes, int64_t bucketBytes) {
+  int64_t count = bytes == 0 ? 0 : bucketBytes > 0 ? ceilDiv(bytes, bucketBytes) : 1;
+  return {kind, count == 0 ? 0 : ceilDiv(bytes, count), count};
+}
 
 class Assembler {
 public:
@@ -106,13 +117,6 @@ private:
     return chunk;
   }
 
-  static int64_t sumOf(const std::vector<int64_t> &values) {
-    int64_t sum = 0;
-    for (int64_t value : values)
-      sum += value;
-    return sum;
-  }
-
   Communication over(CollectiveKind kind, cost::Role role, int64_t bytes) const {
     Communication communication;
     communication.kind = kind;
@@ -140,25 +144,17 @@ private:
       blocks.push_back(std::move(block));
   }
 
-  /// Matrices alone are read backward, where products have them as operands.
   void addGathers(cost::Block &block, const Share &share, bool isForward) const {
-    int64_t largest = 0;
-    for (int64_t bytes : share.parameterBytes)
-      largest = std::max(largest, bytes);
-    for (int64_t bytes : share.parameterBytes)
-      if (isForward || bytes * 64 >= largest)
-        block.items.push_back(
-            Item::of(over(CollectiveKind::AllGather, cost::Role::ParameterGather, bytes)));
+    for (int64_t bytes : gatheredBytes(share, isForward))
+      block.items.push_back(
+          Item::of(over(CollectiveKind::AllGather, cost::Role::ParameterGather, bytes)));
   }
 
   void addWork(cost::Blocks &update, const Piece &piece) const {
     cost::Block block;
     block.count = piece.count;
-    int64_t parts = layout.zero >= 1 ? data : 1;
     for (Item item : piece.share->update) {
-      item.work.flops = ceilDiv(item.work.flops, parts);
-      item.work.bytesRead = ceilDiv(item.work.bytesRead, parts);
-      item.work.bytesWritten = ceilDiv(item.work.bytesWritten, parts);
+      item.work = updateOf(item.work, layout);
       block.items.push_back(mapped(item));
     }
     if (!block.items.empty() && block.count > 0)
@@ -175,34 +171,27 @@ private:
 
   /// A second copy of what the first stage has, with all that belongs to it.
   void addShared(cost::Chunk &chunk) const {
-    int64_t parameters = std::max<int64_t>(1, sumOf(model.before.parameterBytes));
-    double share = std::min(1.0, double(model.sharedBytes) / double(parameters));
+    std::array<int64_t, cost::kStateClassCount> shared = sharedState(model);
     for (size_t i = 0; i < cost::kStateClassCount; ++i)
-      if (cost::StateClass(i) != cost::StateClass::Other)
-        chunk.stateBytes[i] += int64_t(share * double(model.before.stateBytes[i]));
+      chunk.stateBytes[i] += shared[i];
   }
 
-  /// In messages of a bucket each.
-  void addBuckets(cost::Blocks &blocks, Communication whole) const {
-    if (whole.bytes == 0)
+  void addMessages(cost::Blocks &blocks, cost::Role role, const Messages &messages) const {
+    if (messages.count == 0)
       return;
-    int64_t count = options.bucketBytes > 0 ? ceilDiv(whole.bytes, options.bucketBytes) : 1;
-    whole.bytes = ceilDiv(whole.bytes, count);
     cost::Block block;
-    block.items.push_back(Item::of(std::move(whole), count));
+    block.items.push_back(Item::of(over(messages.kind, role, messages.bytes), messages.count));
     blocks.push_back(std::move(block));
   }
 
   void addSums(cost::Chunk &chunk) const {
-    int64_t gradients = chunk.stateBytes[size_t(cost::StateClass::Gradient)],
-            parameters = chunk.stateBytes[size_t(cost::StateClass::Parameter)];
-    CollectiveKind kind =
-        layout.zero == 0 ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter;
-    Communication sum = over(kind, cost::Role::GradientSum, gradients);
     cost::Blocks &last = chunk.weight.empty() ? chunk.backward : chunk.weight;
-    addBuckets(layout.zero >= 2 ? last : chunk.sums, sum);
-    if (layout.zero == 1 || layout.zero == 2)
-      addBuckets(chunk.update, over(CollectiveKind::AllGather, cost::Role::Exposed, parameters));
+    addMessages(
+        layout.zero >= 2 ? last : chunk.sums, cost::Role::GradientSum,
+        sumsOf(layout, chunk.stateBytes[size_t(cost::StateClass::Gradient)], options.bucketBytes));
+    addMessages(chunk.update, cost::Role::Exposed,
+                gathersBehindUpdate(layout, chunk.stateBytes[size_t(cost::StateClass::Parameter)],
+                                    options.bucketBytes));
   }
 
   void splitState(cost::Chunk &chunk) const {
@@ -228,6 +217,47 @@ private:
 };
 
 } // namespace
+
+Messages planner::sumsOf(const Layout &layout, int64_t gradientBytes, int64_t bucketBytes) {
+  return inBuckets(layout.zero == 0 ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter,
+                   layout.size(Role::Data) > 1 ? gradientBytes : 0, bucketBytes);
+}
+
+Messages planner::gathersBehindUpdate(const Layout &layout, int64_t parameterBytes,
+                                      int64_t bucketBytes) {
+  bool gathers = layout.size(Role::Data) > 1 && (layout.zero == 1 || layout.zero == 2);
+  return inBuckets(CollectiveKind::AllGather, gathers ? parameterBytes : 0, bucketBytes);
+}
+
+std::vector<int64_t> planner::gatheredBytes(const Share &share, bool isForward) {
+  constexpr int64_t kVectorShare = 64; // of the largest matrix, a vector has less
+  int64_t largest = 0;
+  for (int64_t bytes : share.parameterBytes)
+    largest = std::max(largest, bytes);
+  std::vector<int64_t> gathered;
+  for (int64_t bytes : share.parameterBytes)
+    if (isForward || bytes * kVectorShare >= largest)
+      gathered.push_back(bytes);
+  return gathered;
+}
+
+cost::Work planner::updateOf(cost::Work whole, const Layout &layout) {
+  int64_t parts = layout.zero >= 1 ? layout.size(Role::Data) : 1;
+  whole.flops = ceilDiv(whole.flops, parts);
+  whole.bytesRead = ceilDiv(whole.bytesRead, parts);
+  whole.bytesWritten = ceilDiv(whole.bytesWritten, parts);
+  return whole;
+}
+
+std::array<int64_t, cost::kStateClassCount> planner::sharedState(const ModelAccount &model) {
+  int64_t parameters = std::max<int64_t>(1, sumOf(model.before.parameterBytes));
+  double share = std::min(1.0, double(model.sharedBytes) / double(parameters));
+  std::array<int64_t, cost::kStateClassCount> shared = {};
+  for (size_t i = 0; i < shared.size(); ++i)
+    if (cost::StateClass(i) != cost::StateClass::Other)
+      shared[i] = int64_t(share * double(model.before.stateBytes[i]));
+  return shared;
+}
 
 std::vector<int64_t> planner::blocksOfStages(int64_t blocks, int64_t stages, double before,
                                              double behind) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Bounds.h"
 
+#include "weft/Pipeline/Generate.h"
+
 #include <algorithm>
 
 using namespace weft;
@@ -45,20 +47,20 @@ Assembly Bounds::assemblyOf(const ModelAccount &model) {
   return assembly;
 }
 
-int64_t Bounds::timeOf(CollectiveKind kind, int64_t bytes, const Layout &layout) {
-  Links &found = links[{layout.sizes, layout.order}];
+int64_t Bounds::timeOf(Role axis, CollectiveKind kind, int64_t bytes, const Layout &layout) {
+  Links &found = links[{{layout.sizes, layout.order}, axis}];
   if (!found.groups) {
     found.mesh = std::make_unique<std::vector<cost::Axis>>();
-    int32_t tensor = 0;
+    int32_t number = 0;
     for (Role role : layout.order) {
       if (layout.size(role) == 1)
         continue;
-      if (role == Role::Tensor)
-        tensor = int32_t(found.mesh->size());
+      if (role == axis)
+        number = int32_t(found.mesh->size());
       found.mesh->push_back({nameOf(role), layout.size(role)});
     }
     found.groups =
-        std::make_unique<cost::Groups>(*found.mesh, std::vector<int32_t>{tensor}, cluster);
+        std::make_unique<cost::Groups>(*found.mesh, std::vector<int32_t>{number}, cluster);
   }
   auto [time, isNew] = found.times.try_emplace({kind, bytes}, 0);
   if (isNew) {
@@ -68,56 +70,113 @@ int64_t Bounds::timeOf(CollectiveKind kind, int64_t bytes, const Layout &layout)
   return time->second;
 }
 
+int64_t Bounds::timeOf(const Messages &messages, const Layout &layout) {
+  return messages.count == 0
+             ? 0
+             : messages.count * timeOf(Role::Data, messages.kind, messages.bytes, layout);
+}
+
 int64_t Bounds::timeOf(const Pass &pass, const Layout &layout, const Known &known) {
   int64_t time = pass.work / known.times + pass.stream / known.streamTimes;
   if (layout.size(Role::Tensor) > 1)
     for (auto [what, count] : pass.sent)
-      time += count * timeOf(what.first, what.second, layout);
+      time += count * timeOf(Role::Tensor, what.first, what.second, layout);
   return time;
+}
+
+int64_t Bounds::updateTime(const Share &share, const Layout &layout) {
+  auto [found, isNew] =
+      updates.try_emplace({&share, layout.zero >= 1 ? layout.size(Role::Data) : 1}, 0);
+  cost::Remarks remarks;
+  for (const cost::Item &item : share.update)
+    if (isNew && item.isWork)
+      found->second +=
+          item.count * cost::timeOf(updateOf(item.work, layout), cluster.device, remarks);
+  return found->second;
+}
+
+Bounds::Times Bounds::timesOf(const Share &share, const Passes &passes, const Layout &layout,
+                              const Known &known) {
+  Times times;
+  times.forward = timeOf(passes.forward, layout, known);
+  times.backward = timeOf(passes.backward, layout, known);
+  times.weight = timeOf(passes.weight, layout, known);
+  times.update = updateTime(share, layout);
+  if (layout.zero == 3 && layout.size(Role::Data) > 1)
+    for (bool isForward : {true, false})
+      for (int64_t bytes : gatheredBytes(share, isForward))
+        times.gathers += timeOf(Role::Data, CollectiveKind::AllGather, bytes, layout);
+  return times;
 }
 
 int64_t Bounds::time(const Layout &layout, const Known &known) {
   const ModelAccount &model = *known.model;
   const Priced &all = pricedOf(model);
-  struct Times {
-    int64_t forward, backward, weight;
+  return known.times > 1 || known.isOther ? timeOfOther(all, layout, known)
+                                          : timeOfOwn(all, layout, known);
+}
+
+/// Which stage gets which blocks is not known. One has its even share, and of what the others have
+/// one microbatch comes before and behind its own, but for gradients of weights, which a schedule
+/// may put off. Rounded down, as shares are.
+int64_t Bounds::timeOfOther(const Priced &all, const Layout &layout, const Known &known) {
+  auto sumOf = [&](Pass Passes::*pass) {
+    return timeOf(all.before.*pass, layout, known) +
+           known.model->blocks * timeOf(all.block.*pass, layout, known) +
+           timeOf(all.behind.*pass, layout, known);
   };
-  auto timesOf = [&](const Passes &passes) {
-    return Times{timeOf(passes.forward, layout, known), timeOf(passes.backward, layout, known),
-                 timeOf(passes.weight, layout, known)};
-  };
-  Times before = timesOf(all.before), block = timesOf(all.block), behind = timesOf(all.behind);
-  int64_t stages = layout.size(Role::Stages);
-  if (known.times > 1 || known.isOther) {
-    // Which stage gets which blocks is not known. One has its even share, and of what the others
-    // have one microbatch comes before and behind its own, but for gradients of weights, which a
-    // schedule may put off. Rounded down, as shares are.
-    auto sumOf = [&](auto of) { return of(before) + model.blocks * of(block) + of(behind); };
-    int64_t chain = sumOf([](const Times &part) { return part.forward + part.backward; });
-    int64_t weights = sumOf([](const Times &part) { return part.weight; });
-    return std::max(chain + (layout.microbatches - 1) * chain / stages,
-                    layout.microbatches * (chain + weights) / stages);
-  }
+  int64_t stages = layout.size(Role::Stages), microbatches = layout.microbatches;
+  int64_t chain = sumOf(&Passes::forward) + sumOf(&Passes::backward);
+  return std::max(chain + (microbatches - 1) * chain / stages,
+                  microbatches * (chain + sumOf(&Passes::weight)) / stages);
+}
+
+int64_t Bounds::timeOfOwn(const Priced &all, const Layout &layout, const Known &known) {
+  const ModelAccount &model = *known.model;
+  Times before = timesOf(model.before, all.before, layout, known),
+        block = timesOf(model.block, all.block, layout, known),
+        behind = timesOf(model.behind, all.behind, layout, known);
+  int64_t stages = layout.size(Role::Stages), microbatches = layout.microbatches;
   Assembly assembly = assemblyOf(model);
   std::vector<int64_t> counts =
       blocksOfStages(model.blocks, stages, assembly.before, assembly.behind);
-  int64_t most = 0, filled = 0, emptied = 0;
+  std::array<int64_t, cost::kStateClassCount> shared = sharedState(model);
+  int64_t most = 0, filled = 0, emptied = 0, updateOfFirst = 0;
   for (int64_t stage = 0; stage < stages; ++stage) {
-    Times here = {0, 0, 0};
-    auto add = [&](const Times &part, int64_t count) {
+    bool isFirst = stage == 0, isLast = stage + 1 == stages;
+    Times here;
+    int64_t gradients = 0, parameters = 0;
+    auto add = [&](const Times &part, const Share &share, int64_t count) {
       here.forward += count * part.forward;
       here.backward += count * part.backward;
       here.weight += count * part.weight;
+      here.gathers += count * part.gathers;
+      here.update += count * part.update;
+      gradients += count * share.stateBytes[size_t(cost::StateClass::Gradient)];
+      parameters += count * share.stateBytes[size_t(cost::StateClass::Parameter)];
     };
-    add(block, counts[size_t(stage)]);
-    if (stage == 0)
-      add(before, 1);
-    if (stage + 1 == stages)
-      add(behind, 1);
-    int64_t each = here.forward + here.backward;
+    add(block, model.block, counts[size_t(stage)]);
+    if (isFirst)
+      add(before, model.before, 1);
+    if (isLast)
+      add(behind, model.behind, 1);
+    if (isLast && !isFirst) {
+      gradients += shared[size_t(cost::StateClass::Gradient)];
+      parameters += shared[size_t(cost::StateClass::Parameter)];
+    }
+    int64_t sums = timeOf(sumsOf(layout, gradients, options.bucketBytes), layout);
+    int64_t update =
+        here.update + timeOf(gathersBehindUpdate(layout, parameters, options.bucketBytes), layout);
+    if (isFirst)
+      updateOfFirst = update;
+    int64_t each = here.forward + here.backward, back = here.backward + here.weight;
+    int64_t computed = filled + microbatches * (each + here.weight);
+    // Links are busy from the first action on, or with sums beside the last one.
+    int64_t sent =
+        layout.zero >= 2 ? filled + microbatches * (here.gathers + sums) : computed - back + sums;
     // Gradients of weights may come last; others wait for those of inputs alone.
-    most = std::max({most, filled + layout.microbatches * each + emptied,
-                     filled + layout.microbatches * (each + here.weight)});
+    most = std::max({most, filled + microbatches * each + emptied + updateOfFirst,
+                     std::max(computed, sent) + update});
     filled += here.forward;
     emptied += here.backward;
   }
@@ -158,7 +217,25 @@ int64_t Bounds::bytes(const Layout &layout, const Known &known) {
   int64_t blocks = blocksOfStages(model.blocks, stages, assembly.before, assembly.behind).front();
   for (size_t i = 0; i < state.size(); ++i)
     state[i] = model.before.stateBytes[i] + blocks * model.block.stateBytes[i];
-  // The first stage has as many microbatches under way as there are stages; other schedules fewer.
-  int64_t underWay = layout.schedule == "1f1b" ? std::min(stages, layout.microbatches) : 1;
-  return std::max(least, stateBytes(layout, state) + underWay * blocks * keptBy(model.block));
+  return std::max(least,
+                  stateBytes(layout, state) + underWay(layout) * blocks * keptBy(model.block));
+}
+
+int64_t Bounds::underWay(const Layout &layout) {
+  int64_t stages = layout.size(Role::Stages);
+  auto [found, isNew] =
+      microbatchesUnderWay.try_emplace({layout.schedule, stages, layout.microbatches}, 0);
+  const pipeline::Generator *generator = pipeline::findGenerator(layout.schedule);
+  std::string misfit;
+  if (!isNew || !generator || !pipeline::fits(*generator, stages, 1, layout.microbatches, misfit))
+    return found->second;
+  pipeline::Schedule schedule = generator->make(int32_t(stages), 1, int32_t(layout.microbatches));
+  int64_t now = 0;
+  for (const pipeline::Action &action : schedule.ranks.front()) {
+    now += action.kind == pipeline::Kind::Forward  ? 1
+           : action.kind == pipeline::Kind::Weight ? 0
+                                                   : -1;
+    found->second = std::max(found->second, now);
+  }
+  return found->second;
 }

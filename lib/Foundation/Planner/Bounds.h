@@ -6,6 +6,8 @@
 #include "weft/Planner/Search.h"
 
 #include <memory>
+#include <string>
+#include <tuple>
 
 namespace weft::planner {
 
@@ -31,6 +33,12 @@ public:
   Assembly assemblyOf(const ModelAccount &model);
 
 private:
+  /// Picoseconds of a part of a stage.
+  struct Times {
+    int64_t forward = 0, backward = 0, weight = 0; // of one microbatch
+    int64_t gathers = 0;                           // of one microbatch (ZeRO-3)
+    int64_t update = 0;                            // its kernels
+  };
   /// Kernels of one microbatch, and what goes over the axis of weights.
   struct Pass {
     int64_t work = 0, stream = 0; // the latter: that is no product
@@ -46,19 +54,32 @@ private:
   Pass priceOf(const std::vector<cost::Item> &items);
   static int64_t stateBytes(const Layout &layout,
                             const std::array<int64_t, cost::kStateClassCount> &whole);
+  /// The most microbatches that the first of several stages has begun and not come back to.
+  int64_t underWay(const Layout &layout);
   int64_t timeOf(const Pass &pass, const Layout &layout, const Known &known);
-  int64_t timeOf(runtime::CollectiveKind kind, int64_t bytes, const Layout &layout);
+  int64_t timeOf(Role axis, runtime::CollectiveKind kind, int64_t bytes, const Layout &layout);
+  int64_t timeOf(const Messages &messages, const Layout &layout);
+  /// For a layout of the group that the account is of.
+  Times timesOf(const Share &share, const Passes &passes, const Layout &layout, const Known &known);
+  int64_t timeOfOwn(const Priced &all, const Layout &layout, const Known &known);
+  int64_t timeOfOther(const Priced &all, const Layout &layout, const Known &known);
+  int64_t updateTime(const Share &share, const Layout &layout);
 
   const Cluster &cluster;
   const Options &options;
   std::map<const ModelAccount *, Priced> priced;
   using Grid = std::pair<std::array<int64_t, kRoleCount>, std::array<Role, kRoleCount>>;
+  /// Of the groups over one axis of a grid.
   struct Links {
     std::unique_ptr<std::vector<cost::Axis>> mesh;
     std::unique_ptr<cost::Groups> groups;
     std::map<std::pair<runtime::CollectiveKind, int64_t>, int64_t> times;
   };
-  std::map<Grid, Links> links;
+  std::map<std::pair<Grid, Role>, Links> links;
+  /// By schedule, stages and microbatches.
+  std::map<std::tuple<std::string, int64_t, int64_t>, int64_t> microbatchesUnderWay;
+  /// By the devices that share an update.
+  std::map<std::pair<const Share *, int64_t>, int64_t> updates;
 };
 
 } // namespace weft::planner

@@ -1,6 +1,7 @@
 // What is pruned is never among the best.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Planner/Search.h"
+#include "lib/Foundation/Planner/Bounds.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ namespace {
 /// parallelism divides, an all_reduce behind each product.
 class MadeUp : public Models {
 public:
-  MadeUp(std::mt19937_64 &random, int64_t batch) : batch(batch) {
+  explicit MadeUp(std::mt19937_64 &random) {
     auto draw = [&](int64_t least, int64_t most) {
       return std::uniform_int_distribution<int64_t>(least, most)(random);
     };
@@ -26,6 +27,7 @@ public:
     sequence = int64_t(64) << draw(0, 4);
     vocabulary = hidden * draw(1, 8);
     mostTensor = int64_t(1) << draw(0, 4);
+    isTied = draw(0, 1) == 1;
   }
 
   int64_t blockCount() const { return blocks; }
@@ -91,6 +93,7 @@ private:
     model.before.forward = {stream(whole)};
     model.before.backward = {stream(2 * whole)};
     fill(model.before, vocabulary * hidden / split);
+    model.sharedBytes = isTied ? 2 * vocabulary * hidden / split : 0;
     model.behind.forward = {product(tokens, vocabulary / split, hidden)};
     model.behind.backward = {product(tokens, hidden, vocabulary / split),
                              product(vocabulary / split, hidden, tokens)};
@@ -102,12 +105,13 @@ private:
   }
 
   static void fill(Share &share, int64_t parameters) {
-    share.parameterBytes = {2 * parameters};
+    share.parameterBytes = {2 * parameters, 2};
     share.stateBytes = {2 * parameters, 4 * parameters, 0, 12 * parameters, 0};
     share.update = {stream(10 * parameters)};
   }
 
-  int64_t batch, blocks, hidden, sequence, vocabulary, mostTensor;
+  int64_t blocks, hidden, sequence, vocabulary, mostTensor;
+  bool isTied;
   std::map<std::pair<Group, int64_t>, std::unique_ptr<ModelAccount>> known;
 };
 
@@ -136,13 +140,13 @@ TEST(Search, PrunedIsExhaustive) {
     Space space;
     space.devices = int64_t(1) << (random() % 5);
     space.batch = int64_t(1) << (random() % 6 + 1);
-    MadeUp pruned(random, space.batch);
+    MadeUp pruned(random);
     MadeUp all = [&] {
       std::mt19937_64 again(seed);
       clusterOf(again);
       again();
       again();
-      return MadeUp(again, space.batch);
+      return MadeUp(again);
     }();
     space.blocks = pruned.blockCount();
     ASSERT_EQ(all.blockCount(), pruned.blockCount());
@@ -168,6 +172,37 @@ TEST(Search, PrunedIsExhaustive) {
   EXPECT_GT(spared, 20);
 }
 
+TEST(Search, BoundsAreBelowWhatIsSimulated) {
+  int64_t close = 0, all = 0;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937_64 random(seed);
+    Cluster cluster = clusterOf(random);
+    Space space;
+    space.devices = 8;
+    space.batch = 16;
+    MadeUp models(random);
+    space.blocks = models.blockCount();
+    Options options;
+    options.deviceBytes = std::numeric_limits<int64_t>::max();
+    options.wanted = size_t(space.layouts().size());
+    options.isExhaustive = true;
+    Bounds bounds(cluster, options);
+    for (const Candidate &candidate : search(space, cluster, models, options).best) {
+      const Layout &layout = candidate.layout;
+      Known known;
+      known.model =
+          models.of(groupOf(layout), space.batch / layout.size(Role::Data) / layout.microbatches);
+      int64_t time = bounds.time(layout, known), bytes = bounds.bytes(layout, known);
+      ASSERT_LE(time, candidate.prediction.picoseconds) << seed << ' ' << layout.text();
+      ASSERT_LE(bytes, candidate.bytes()) << seed << ' ' << layout.text();
+      close += double(time) > 0.9 * double(candidate.prediction.picoseconds);
+      ++all;
+    }
+  }
+  // Not by being far below: links are slow in many of these clusters.
+  EXPECT_GT(close * 4, all) << close << " of " << all;
+}
+
 Space spaceOf(const MadeUp &models, int64_t devices) {
   Space space;
   space.devices = devices;
@@ -179,7 +214,7 @@ Space spaceOf(const MadeUp &models, int64_t devices) {
 TEST(Search, SaysWhatNeedsLeast) {
   std::mt19937_64 random(3);
   Cluster cluster = clusterOf(random);
-  MadeUp models(random, 16);
+  MadeUp models(random);
   Space space = spaceOf(models, 4);
   Options options;
   options.deviceBytes = 1000;
@@ -192,7 +227,7 @@ TEST(Search, SaysWhatNeedsLeast) {
 TEST(Search, ABudgetThatEndsIsSaid) {
   std::mt19937_64 random(4);
   Cluster cluster = clusterOf(random);
-  MadeUp models(random, 16);
+  MadeUp models(random);
   Space space = spaceOf(models, 8);
   Options options;
   options.deviceBytes = int64_t(1) << 50;
