@@ -36,11 +36,13 @@ constexpr const char *kEnd =
 void addWhere(FlagTable &flags, CommandLine &line) {
   flags.topic("where", "Where it runs:");
   flags.count("-n", "N", "number of ranks; must be the program's", line.ranks, 1, 1000000);
-  flags.choice("--comm", "inproc|mpi|tcp",
+  flags.choice("--comm", "inproc|mpi|tcp|nccl",
                "ranks are threads of this process (default), MPI processes, or "
                "processes that meet over TCP; chosen by itself under mpirun, "
-               "and under torchrun and srun",
-               line.comm, {"inproc", "mpi", "tcp"});
+               "and under torchrun and srun. nccl (default on GPUs): they meet as they were "
+               "started, and NCCL moves between GPUs; with the others that goes through memory "
+               "of the host",
+               line.comm, {"inproc", "mpi", "tcp", "nccl"});
   flags.count("--threads-per-rank", "N", "default: cores / ranks on this machine", line.threads, 1,
               1000000);
   flags.choice("--pin", "on|off",

@@ -3,6 +3,7 @@
 #include "Report.h"
 
 #include "base/Interrupt.h"
+#include "device/Devices.h"
 #include "session/SentMeter.h"
 #include "weft/runtime/Checkpoint.h"
 #include "weft/runtime/ExecutableFile.h"
@@ -288,6 +289,9 @@ private:
       return weft_open(weft_program_blob, weft_program_blob_size, weft_kernel_table,
                        weft_kernel_count, &settings, &session, s);
     }));
+    std::string remark = session->ranks[0]->remark();
+    if (!remark.empty())
+      say(speaks, "%s%s", warningWord().c_str(), remark.c_str());
     weft_statistics statistics;
     weft_get_statistics(session, &statistics);
     std::string pinned;
@@ -457,9 +461,9 @@ int main(int argc, char **argv) {
   if (options.comm.empty() && !launched.ok())
     return finish(launched, speaks);
   if (options.comm.empty())
-    options.comm = launch.kind == Launcher::Kind::Mpi   ? "mpi"
-                   : launch.kind == Launcher::Kind::Tcp ? "tcp"
-                                                        : "inproc";
+    options.comm = program.numRanks() > 1 ? commOf(deviceOf(program)) : "";
+  if (options.comm.empty())
+    options.comm = transportOf(launch);
   if (options.comm == "mpi" && launch.kind != Launcher::Kind::Mpi && program.numRanks() != 1)
     return finish({StatusCode::Usage, "MPI ranks are started by mpirun: mpirun -n " +
                                           std::to_string(program.numRanks()) + " " + argv[0] +

@@ -76,9 +76,9 @@ int main(int argc, char **argv) {
   bool runs =
       !options.info && !options.dump && !options.countRanks && options.showPlacement.empty();
   int64_t ranks = options.ranks ? options.ranks : executable.program().numRanks();
-  Ranks where = options.comm == "mpi"                ? Ranks::Mpi
-                : options.comm == "tcp" && ranks > 1 ? Ranks::Tcp
-                                                     : Ranks::Here;
+  // NCCL wants a process a GPU, which meet over TCP.
+  bool meets = options.comm == "tcp" || options.comm == "nccl";
+  Ranks where = options.comm == "mpi" ? Ranks::Mpi : meets && ranks > 1 ? Ranks::Tcp : Ranks::Here;
   if (runs && (where != Ranks::Here || options.maxRestarts > 0))
     return supervise(where, path, ranks, executable, options);
   std::vector<std::string> command = commandOf(path, options, "");

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "comm/Groups.h"
 
-#include "weft/runtime/Placement.h"
 #include "weft/runtime/Program.h"
 
 #include <algorithm>
@@ -49,6 +48,26 @@ Status GroupTable::get(const ProgramView &program, Id communicator, unsigned str
                                         group.ranks.data(), members, group.me, &group.handle,
                                         status);
   });
+}
+
+std::vector<Shard> weft::runtime::memberShards(const ProgramView &program, Id communicator,
+                                               int64_t extent) {
+  std::vector<int64_t> sizes;
+  int64_t members = 1;
+  for (uint32_t axis : program.axes(program.Communicators()[communicator].axes)) {
+    sizes.push_back(program.MeshAxes()[axis].size);
+    members *= sizes.back();
+  }
+  std::vector<Shard> shards;
+  for (int64_t m = 0; m < members; ++m) {
+    std::vector<int64_t> position(sizes.size());
+    int64_t rest = m;
+    for (size_t i = sizes.size(); i-- > 0; rest /= sizes[i])
+      position[i] = rest % sizes[i];
+    shards.push_back(
+        shardOf(extent, {sizes.data(), sizes.size()}, {position.data(), position.size()}));
+  }
+  return shards;
 }
 
 Status GroupTable::createAll(const ProgramView &program, const std::vector<int64_t> &coordinates) {

@@ -7,6 +7,7 @@
 
 #include "weft/runtime/Communicator.h"
 #include "weft/runtime/Launch.h"
+#include "weft/runtime/Placement.h"
 
 #include <map>
 #include <string>
@@ -62,6 +63,9 @@ struct Group {
   Traffic traffic() const { return vtable->traffic(handle); }
 };
 
+/// What each member of a communicator has of `extent` elements, by its number.
+std::vector<Shard> memberShards(const ProgramView &program, Id communicator, int64_t extent);
+
 /// The groups of one rank. One exists per communicator *and* stream, so that
 /// the order of calls on a group is the order on one stream.
 class GroupTable {
@@ -79,6 +83,14 @@ public:
   /// Makes the groups of every communicator and stream that any body of any
   /// stage uses, in one order on all ranks.
   Status createAll(const ProgramView &program, const std::vector<int64_t> &coordinates);
+
+  /// Calls `visit(communicator, stream, group)` for all groups, in one order on all ranks, until
+  /// one fails.
+  template <typename Visit> Status forEach(Visit visit) const {
+    for (const auto &[key, group] : groups)
+      WEFT_TRY(visit(key.first, key.second, group));
+    return {};
+  }
 
   /// Of the communicator's groups on all streams.
   Traffic trafficOver(Id communicator) const;

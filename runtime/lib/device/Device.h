@@ -91,6 +91,9 @@ struct DevicePlan {
   std::vector<StreamPlan> streams;
 };
 
+/// Who does collectives: ours over the transport, or NCCL.
+enum class CollectivesBy { Transport, Nccl };
+
 class CollectiveProvider;
 class GroupTable;
 
@@ -98,9 +101,10 @@ class Device {
 public:
   virtual ~Device() = default;
 
-  /// What prepares its collectives. Without a word of the device: the transport's, which moves
-  /// operands through memory of the host (comm/collectives/TransportCollectives.h).
-  virtual std::unique_ptr<CollectiveProvider> makeCollectives(GroupTable &groups);
+  /// What prepares its collectives. Without a word of the device there are the transport's alone,
+  /// which moves operands through memory of the host (comm/collectives/TransportCollectives.h).
+  virtual Status makeCollectives(CollectivesBy by, GroupTable &groups,
+                                 std::unique_ptr<CollectiveProvider> &collectives);
 
   //===--- Commands -------------------------------------------------------===//
 

@@ -6,17 +6,25 @@
 #include "device/host/HostDevice.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 using namespace weft::runtime;
 
 // Before any constructor runs, so that kinds may be added in any order.
 static const DeviceKind *kinds = nullptr;
 
-std::unique_ptr<CollectiveProvider> Device::makeCollectives(GroupTable &groups) {
-  return std::make_unique<TransportCollectives>(groups, *this);
+Status Device::makeCollectives(CollectivesBy by, GroupTable &groups,
+                               std::unique_ptr<CollectiveProvider> &collectives) {
+  if (by == CollectivesBy::Nccl)
+    return {StatusCode::Usage, "--comm nccl moves between GPUs, and the program runs on another "
+                               "device; use --comm inproc, tcp or mpi, or compile it with --target "
+                               "cuda"};
+  collectives = std::make_unique<TransportCollectives>(groups, *this);
+  return {};
 }
 
-DeviceKind::DeviceKind(const char *name, Make make) noexcept : name(name), make(make), next(kinds) {
+DeviceKind::DeviceKind(const char *name, Make make, const char *comm) noexcept
+    : name(name), make(make), comm(comm), next(kinds) {
   kinds = this;
 }
 
@@ -27,6 +35,18 @@ const DeviceKind *DeviceKind::find(const std::string &name, std::string &known) 
     known += std::string(", ") + kind->name;
   }
   return nullptr;
+}
+
+std::string weft::runtime::deviceOf(const ProgramView &program) {
+  const char *wanted = std::getenv("WEFT_DEVICE");
+  std::string device(wanted ? wanted : program.string(program.info().device));
+  return device.empty() ? HostDevice::kName : device;
+}
+
+std::string weft::runtime::commOf(const std::string &device) {
+  std::string known;
+  const DeviceKind *kind = DeviceKind::find(device, known);
+  return kind && kind->comm ? kind->comm : "";
 }
 
 std::string weft::runtime::gibibytes(uint64_t bytes) {

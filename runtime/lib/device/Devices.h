@@ -15,15 +15,23 @@ class DeviceKind {
 public:
   using Make = Status (*)(const DeviceOptions &options, std::unique_ptr<Device> &device);
 
-  DeviceKind(const char *name, Make make) noexcept;
+  /// `comm`: the `--comm` that its ranks take where nobody says one; null: as they were started.
+  DeviceKind(const char *name, Make make, const char *comm = nullptr) noexcept;
   static const DeviceKind *find(const std::string &name, std::string &known);
 
   const char *const name;
   const Make make;
+  const char *const comm;
 
 private:
   const DeviceKind *const next;
 };
+
+/// The kind of device that runs the program; WEFT_DEVICE names another one that was linked in, for
+/// tests.
+std::string deviceOf(const ProgramView &program);
+/// The `--comm` of a kind's ranks where nobody says one; empty: as they were started.
+std::string commOf(const std::string &device);
 
 /// Makes a device of the kind `name`; the host's is called "host".
 Status makeDevice(const std::string &name, const DeviceOptions &options,

@@ -29,6 +29,7 @@ struct SessionShared {
   World *world = nullptr;
   Board board; // of this process's ranks at least
   CommBackend comm;
+  CollectivesBy collectivesBy = CollectivesBy::Transport;
   std::unique_ptr<PretendedCosts> pretended; // null: commands compute
   FileCache files;
   /// Of states, by weft_load_state and from checkpoints, while they are loaded.
@@ -47,6 +48,8 @@ public:
   /// Makes groups, prepares all programs, allocates the arena. `open` was called. Collective, and
   /// called on the rank's own thread.
   Status prepare();
+  /// The end of what `prepare` agreed on with other ranks, on the rank's own thread. Collective.
+  Status part() { return collectives->disconnect(); }
   Status loadState();
   /// For tests of corruption: another bit in the first state, the first time that it is called.
   void flipOnce();
@@ -85,6 +88,8 @@ public:
   Overlap lastOverlap() const { return overlap; }
   /// In all runs, over one of the Communicators.
   Traffic trafficOver(Id communicator) const { return collectives->trafficOver(communicator); }
+  /// See CollectiveProvider.
+  std::string remark() const { return collectives->remark(); }
   unsigned numStreams() const { return unsigned(marks.size()); }
   /// What it shows on the board.
   BoardSlot &slot() const { return shared.board.slot(processRank); }

@@ -92,6 +92,12 @@ std::string weft::runtime::firstHost(const std::string &list) {
          list.substr(close + 1, next == std::string::npos ? next : next - close - 1);
 }
 
+const char *weft::runtime::transportOf(const Launcher &launch) {
+  return launch.kind == Launcher::Kind::Mpi   ? "mpi"
+         : launch.kind == Launcher::Kind::Tcp ? "tcp"
+                                              : "inproc";
+}
+
 Status weft::runtime::detectLauncher(Launcher &launch) {
   launch = {};
   const std::pair<const char *, const char *> mpi[] = {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "session/Session.h"
 #include "base/Cores.h"
-#include "device/host/HostDevice.h"
+#include "device/Devices.h"
 #include "job/Agreement.h"
 #include "program/ProgramText.h"
 
@@ -32,6 +32,10 @@ void prepareJob(weft_session &session, RankContext &rank) {
 }
 void loadJob(weft_session &session, RankContext &rank) {
   rank.status = rank.loadState();
+  failIfNotOk(session, rank);
+}
+void partJob(weft_session &session, RankContext &rank) {
+  rank.status = rank.part();
   failIfNotOk(session, rank);
 }
 void runJob(weft_session &session, RankContext &rank) {
@@ -173,11 +177,40 @@ Status gatherReports(weft_session &session, std::vector<CoreReport> &reports) {
   return {};
 }
 
-/// The kind of device that runs the program; for tests another one that was linked in.
-std::string deviceOf(const ProgramView &p) {
-  const char *wanted = std::getenv("WEFT_DEVICE");
-  std::string device(wanted ? wanted : p.string(p.info().device));
-  return device.empty() ? HostDevice::kName : device;
+/// A process a rank: they meet over `comm`, and agree.
+Status meetProcesses(weft_session &session, const std::string &comm, const Launcher &launch,
+                     const char *agreement) {
+  SessionShared &shared = session.shared;
+  const ProgramView &p = shared.program;
+  weft_comm_host host{
+      &session.world,
+      [](void *context) { return int32_t(static_cast<World *>(context)->aborted()); },
+      [](void *context) { return static_cast<World *>(context)->timeoutSeconds(); }};
+  WEFT_TRY(enterBoard(session, launch));
+  if (comm == "tcp")
+    WEFT_TRY(openLaunchedTcp(host, shared.comm));
+  else
+    WEFT_TRY(openPlugin(comm, host, shared.comm));
+  int64_t processes = shared.comm.vtable->num_processes(shared.comm.backend);
+  session.firstRank = shared.comm.vtable->process(shared.comm.backend);
+  if (comm == "mpi" && launch.job.processes > 1 && processes == 1) {
+    session.silent = launch.job.rank != 0;
+    return {StatusCode::Usage, "the launcher started " + std::to_string(launch.job.processes) +
+                                   " ranks, but the MPI that weft was built with sees 1: the "
+                                   "launcher is of another MPI; start with the mpirun of the "
+                                   "MPI that libweft_mpi.so is linked with, or without MPI: "
+                                   "weft-run --comm tcp"};
+  }
+  WEFT_TRY(openProcessGroup(session));
+  WEFT_TRY(shareBoard(session, processes, launch.kind));
+  // Before anything else is: what differs may be how much is exchanged.
+  WEFT_TRY(agreeOn(session, describeProgram(p) + (agreement ? agreement : "")));
+  if (processes != p.numRanks())
+    return {StatusCode::Usage, "the program is for " + std::to_string(p.numRanks()) + " ranks, " +
+                                   std::to_string(processes) + " were started; start " +
+                                   (comm == "mpi" ? "it with mpirun -n " : "") +
+                                   std::to_string(p.numRanks())};
+  return {};
 }
 
 Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *kernels,
@@ -200,6 +233,14 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
     WEFT_TRY(PretendedCosts::read(options.pretend, *shared.pretended));
   }
   std::string comm = options.comm ? options.comm : "inproc";
+  // Before MPI is: it changes the variables.
+  Launcher launch;
+  if (comm != "inproc")
+    WEFT_TRY(detectLauncher(launch));
+  if (comm == "nccl") {
+    shared.collectivesBy = CollectivesBy::Nccl;
+    comm = transportOf(launch);
+  }
   int64_t local = p.numRanks();
   if (comm == "inproc" && local > kMaxLocalRanks)
     return Status::user("the program is for " + std::to_string(local) +
@@ -211,37 +252,7 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
       shared.board.slot(rank).presence.store(Presence::Working);
     shared.comm = openInproc(session->world, p.numRanks());
   } else {
-    weft_comm_host host{
-        &session->world,
-        [](void *context) { return int32_t(static_cast<World *>(context)->aborted()); },
-        [](void *context) { return static_cast<World *>(context)->timeoutSeconds(); }};
-    // Before MPI is: it changes the variables.
-    Launcher launch;
-    WEFT_TRY(detectLauncher(launch));
-    WEFT_TRY(enterBoard(*session, launch));
-    if (comm == "tcp")
-      WEFT_TRY(openLaunchedTcp(host, shared.comm));
-    else
-      WEFT_TRY(openPlugin(comm, host, shared.comm));
-    int64_t processes = shared.comm.vtable->num_processes(shared.comm.backend);
-    session->firstRank = shared.comm.vtable->process(shared.comm.backend);
-    if (comm == "mpi" && launch.job.processes > 1 && processes == 1) {
-      session->silent = launch.job.rank != 0;
-      return {StatusCode::Usage, "the launcher started " + std::to_string(launch.job.processes) +
-                                     " ranks, but the MPI that weft was built with sees 1: the "
-                                     "launcher is of another MPI; start with the mpirun of the "
-                                     "MPI that libweft_mpi.so is linked with, or without MPI: "
-                                     "weft-run --comm tcp"};
-    }
-    WEFT_TRY(openProcessGroup(*session));
-    WEFT_TRY(shareBoard(*session, processes, launch.kind));
-    // Before anything else is: what differs may be how much is exchanged.
-    WEFT_TRY(agreeOn(*session, describeProgram(p) + (options.agreement ? options.agreement : "")));
-    if (processes != p.numRanks())
-      return {StatusCode::Usage, "the program is for " + std::to_string(p.numRanks()) + " ranks, " +
-                                     std::to_string(processes) + " were started; start " +
-                                     (comm == "mpi" ? "it with mpirun -n " : "") +
-                                     std::to_string(p.numRanks())};
+    WEFT_TRY(meetProcesses(*session, comm, launch, options.agreement));
     local = 1;
   }
   std::vector<CoreReport> reports;
@@ -287,6 +298,8 @@ void closeSession(weft_session *session) {
       session->shared.board.slot(session->firstRank).presence.store(presence);
   };
   mark(Presence::Leaving);
+  if (session->shared.collectivesBy == CollectivesBy::Nccl && !session->world.aborted())
+    (void)session->onRanks<partJob>();
   session->ranks.clear(); // gives back their groups
   if (session->processGroup)
     comm.vtable->destroy_group(session->processGroup);

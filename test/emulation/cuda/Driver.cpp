@@ -195,6 +195,16 @@ Result cuMemcpyDtoHAsync_v2(void *to, DevicePointer from, size_t bytes, Stream s
   work.run = [=, memory = bytesAt(from)] { std::memcpy(to, memory, bytes); };
   return gpu.push(*stateOf(stream), std::move(work));
 }
+Result cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, Stream stream) {
+  WEFT_ENTER("cuMemcpyDtoDAsync");
+  Work work;
+  work.label = "copy";
+  work.touches = {{from, bytes, false}, {to, bytes, true}};
+  work.run = [=, target = bytesAt(to), source = bytesAt(from)] {
+    std::memmove(target, source, bytes);
+  };
+  return gpu.push(*stateOf(stream), std::move(work));
+}
 Result cuMemcpy2DAsync_v2(const Copy2D *copy, Stream stream) {
   WEFT_ENTER("cuMemcpy2DAsync");
   if (copy->sourceKind != DeviceMemory || copy->destinationKind != DeviceMemory ||
@@ -269,6 +279,16 @@ Result cuStreamWaitValue32_v2(Stream stream, DevicePointer address, uint32_t val
   work.label = "wait for a value";
   work.word = reinterpret_cast<const uint32_t *>(uintptr_t(address));
   work.least = value;
+  return gpu.push(*stateOf(stream), std::move(work));
+}
+
+Result cuStreamWriteValue32_v2(Stream stream, DevicePointer address, uint32_t value, unsigned) {
+  WEFT_ENTER("cuStreamWriteValue32");
+  Work work;
+  work.label = "write of a value";
+  work.run = [word = reinterpret_cast<uint32_t *>(uintptr_t(address)), value] {
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+  };
   return gpu.push(*stateOf(stream), std::move(work));
 }
 

@@ -150,6 +150,8 @@ bool Gpu::canGoOn(const StreamState &stream) const {
   const Work &next = stream.work.front();
   if (next.after && !next.after->done)
     return false;
+  if (next.ready && !next.ready())
+    return false;
   if (!next.word)
     return true;
   return int32_t(__atomic_load_n(next.word, __ATOMIC_ACQUIRE) - next.least) >= 0;

@@ -48,7 +48,8 @@ struct Work {
   std::shared_ptr<Recording> after, sets; // may be null
   const uint32_t *word = nullptr;         // of the host: waits until it is `least` or more
   uint32_t least = 0;
-  Clock issued; // what the host knew
+  std::function<bool()> ready; // may be empty; else waits until it holds, which takes no lock
+  Clock issued;                // what the host knew
 };
 
 struct StreamState {

@@ -40,6 +40,8 @@ struct Launcher {
   JobAddress job; // of Tcp; of Mpi rank and number, as far as they are known
 };
 Status detectLauncher(Launcher &launch);
+/// How processes that were started so move bytes: "mpi", "tcp", or "inproc", as there is but one.
+const char *transportOf(const Launcher &launch);
 
 /// The first host of a Slurm list such as `node[07-12,20],login1`.
 std::string firstHost(const std::string &list);

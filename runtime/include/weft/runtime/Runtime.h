@@ -22,7 +22,7 @@ typedef struct weft_status {
 } weft_status;
 
 typedef struct weft_options {
-  const char *comm;          // "inproc" (default, also null), "mpi" or "tcp"
+  const char *comm;          // "inproc" (default, also null), "mpi", "tcp" or "nccl"
   uint32_t threads_per_rank; // 0 = the program's, else cores / local ranks
   double timeout_seconds; // a rank waits this long for others; 0 = 600, less in steps of training
   const char *model_directory; // null = the program's

@@ -25,7 +25,10 @@ public:
   virtual uint64_t scratchBytes() const = 0;
   /// Called by the device where the stream has come to it, on all members in
   /// the same order. Allocates nothing. `scratch`: an address on the device.
+  /// If it `isQueued`, it is called when the command is issued: it only puts
+  /// work on the device's stream, which `frame` is then.
   virtual Status run(const CommandFrame &frame, char *scratch) = 0;
+  virtual bool isQueued() const { return false; }
   /// What this rank sent in the last run.
   virtual Volume sent() const = 0;
 };
@@ -33,6 +36,10 @@ public:
 class CollectiveProvider {
 public:
   virtual ~CollectiveProvider() = default;
+  /// Called once, before all else, by all ranks, whose groups are there. May wait for other ranks.
+  virtual Status connect() { return {}; }
+  /// The end of that, by all ranks at the same time, when nothing is under way.
+  virtual Status disconnect() { return {}; }
   /// Null and `status` on failure. All members prepare the same collectives in
   /// the same order.
   virtual std::unique_ptr<PreparedCollective> prepare(const PrepareContext &context,
@@ -40,6 +47,8 @@ public:
   /// Called once, when all are prepared and before one runs: what they keep beside the device's
   /// memory.
   virtual Status allocate() { return {}; }
+  /// What of the prepared collectives is slower than who chose the provider may think; else empty.
+  virtual std::string remark() const { return {}; }
   /// What collectives over a communicator have exchanged so far. Called between runs.
   virtual Traffic trafficOver(Id communicator) const = 0;
 };

@@ -40,19 +40,8 @@ void TransportCollective::plan() {
 
 /// Finds every member's shards.
 void TransportCollective::cut(const ProgramView &p, Part &part) const {
-  Table<uint32_t> axes = p.axes(p.Communicators()[params.communicator].axes);
-  std::vector<int64_t> sizes;
-  for (uint32_t axis : axes)
-    sizes.push_back(p.MeshAxes()[axis].size);
-  for (int64_t m = 0; m < members; ++m) {
-    std::vector<int64_t> position(sizes.size());
-    int64_t rest = m;
-    for (size_t i = sizes.size(); i-- > 0; rest /= sizes[i])
-      position[i] = rest % sizes[i];
-    Table<int64_t> size(sizes.data(), sizes.size()), at(position.data(), position.size());
-    part.shards.push_back(shardOf(part.params.extent, size, at));
-    part.others.push_back(shardOf(part.params.otherExtent, size, at));
-  }
+  part.shards = memberShards(p, params.communicator, part.params.extent);
+  part.others = memberShards(p, params.communicator, part.params.otherExtent);
   part.whole = part.params.outer * part.params.extent * part.params.inner;
   part.part = part.params.outer * part.shards[0].extent * part.params.inner;
   part.row = part.params.inner * bytes;

@@ -3,6 +3,7 @@
 #include "device/cuda/CudaDevice.h"
 
 #include "device/Devices.h"
+#include "device/cuda/nccl/NcclCollectives.h"
 
 #include <cstdlib>
 #include <thread>
@@ -15,7 +16,7 @@ extern "C" {
 extern const char weft_cuda_device;
 const char weft_cuda_device = 0;
 }
-static const DeviceKind kind(CudaDevice::kName, CudaDevice::make);
+static const DeviceKind kind(CudaDevice::kName, CudaDevice::make, "nccl");
 
 Status CudaDevice::make(const DeviceOptions &options, std::unique_ptr<Device> &device) {
   const Driver *driver = nullptr;
@@ -39,6 +40,7 @@ Status CudaDevice::open() {
   WEFT_TRY(enter());
   staging = std::make_unique<Staging>(driver);
   modules = std::make_unique<KernelModules>(driver, gpu, options.kernels);
+  reduceKernels = std::make_unique<ReduceKernels>(driver);
   return staging->open();
 }
 
@@ -46,6 +48,7 @@ CudaDevice::~CudaDevice() {
   if (!context)
     return;
   (void)enter();
+  nccl.reset();
   for (const std::unique_ptr<HostQueue> &queue : queues)
     if (queue)
       queue->end();
@@ -61,8 +64,10 @@ CudaDevice::~CudaDevice() {
     (void)driver.free(arena);
   queues.clear();
   clocks.clear();
+  progress.clear();
   staging.reset();
   modules.reset();
+  reduceKernels.reset();
   cublasLt.reset();
   (void)driver.releaseContext(gpu);
 }
@@ -80,6 +85,18 @@ Status CudaDevice::enter() {
 // Commands and memory
 //===----------------------------------------------------------------------===//
 
+Status CudaDevice::makeCollectives(CollectivesBy by, GroupTable &groups,
+                                   std::unique_ptr<CollectiveProvider> &collectives) {
+  if (by != CollectivesBy::Nccl)
+    return Device::makeCollectives(by, groups, collectives);
+  const Nccl *library = nullptr;
+  WEFT_TRY(enter());
+  WEFT_TRY(Nccl::open(library));
+  nccl = std::make_unique<NcclGroups>(*library, *options.world);
+  collectives = std::make_unique<NcclCollectives>(driver, *nccl, *reduceKernels, groups, *this);
+  return {};
+}
+
 PreparedCommandPtr CudaDevice::prepare(const PrepareContext &context, const Command &command,
                                        Status &status) {
   status = enter();
@@ -89,10 +106,13 @@ PreparedCommandPtr CudaDevice::prepare(const PrepareContext &context, const Comm
   CudaCommandPtr made = visitRecord(context.program, command, [&](const auto &record) {
     return makeCudaCommand(own, command, record, status);
   });
-  if (made && made->isOfHost()) {
-    hasHostCommands.resize(std::max<size_t>(hasHostCommands.size(), context.stream + 1));
+  size_t known = std::max<size_t>(hasHostCommands.size(), context.stream + 1);
+  hasHostCommands.resize(known);
+  waitsForRanks.resize(known);
+  if (made && made->isOfHost())
     hasHostCommands[context.stream] = true;
-  }
+  if (made && made->waitsOnStream())
+    waitsForRanks[context.stream] = true;
   return made;
 }
 
@@ -118,25 +138,34 @@ Status CudaDevice::allocate(const DevicePlan &plan) {
   for (Event &event : events)
     WEFT_CUDA_TRY(driver, createEvent(&event, EventDisableTiming), "making an event");
   hasHostCommands.resize(plan.streams.size());
+  waitsForRanks.resize(plan.streams.size());
   char *start = reinterpret_cast<char *>(uintptr_t(arena));
-  for (const StreamPlan &planned : plan.streams) {
-    unsigned number = unsigned(streams.size());
-    CudaStream stream;
-    stream.arena = start;
-    stream.scratch = start + planned.scratch;
-    WEFT_CUDA_TRY(driver, createStream(&stream.handle, StreamNonBlocking), "making a stream");
-    streams.push_back(stream);
-    marks.push_back(planned.mark);
-    clocks.push_back(
-        std::make_unique<StreamClock>(driver, number == 0, planned.waits, options.traceCapacity));
-    WEFT_TRY(clocks.back()->open());
-    queues.push_back(nullptr);
-    if (!hasHostCommands[number])
-      continue;
-    queues.back().reset(new HostQueue(driver, *this, number)); // whose owner this is in private
-    WEFT_TRY(queues.back()->open());
-  }
+  for (const StreamPlan &planned : plan.streams)
+    WEFT_TRY(addStream(planned, start));
   return {};
+}
+
+Status CudaDevice::addStream(const StreamPlan &planned, char *start) {
+  unsigned number = unsigned(streams.size());
+  CudaStream stream;
+  stream.arena = start;
+  stream.scratch = start + planned.scratch;
+  WEFT_CUDA_TRY(driver, createStream(&stream.handle, StreamNonBlocking), "making a stream");
+  streams.push_back(stream);
+  marks.push_back(planned.mark);
+  clocks.push_back(
+      std::make_unique<StreamClock>(driver, number == 0, planned.waits, options.traceCapacity));
+  WEFT_TRY(clocks.back()->open());
+  queues.push_back(nullptr);
+  progress.push_back(nullptr);
+  if (waitsForRanks[number]) {
+    progress.back() = std::make_unique<StreamProgress>(driver, planned.waits);
+    WEFT_TRY(progress.back()->open());
+  }
+  if (!hasHostCommands[number])
+    return {};
+  queues.back().reset(new HostQueue(driver, *this, number)); // whose owner this is in private
+  return queues.back()->open();
 }
 
 Status CudaDevice::upload(uint64_t to, const void *from, uint64_t bytes) {
@@ -161,6 +190,8 @@ void CudaDevice::begin(unsigned used) {
     marks[s]->doing.store(Doing::Computing, std::memory_order_relaxed);
     if (queues[s])
       queues[s]->begin();
+    if (progress[s])
+      progress[s]->begin();
   }
 }
 
@@ -171,10 +202,15 @@ Status CudaDevice::issue(unsigned s, CommandPlace place, PreparedCommand &prepar
   auto kind =
       command.communicates() ? StreamClock::Kind::Communicates : StreamClock::Kind::Computes;
   WEFT_TRY(clocks[s]->start(stream.handle, kind));
+  bool waits = command.waitsOnStream();
+  if (waits)
+    WEFT_TRY(progress[s]->enter(stream.handle, place));
   if (command.isOfHost())
     WEFT_TRY(queues[s]->push(stream, place, command));
   else
     WEFT_TRY(command.issue(stream));
+  if (waits)
+    WEFT_TRY(progress[s]->leave(stream.handle));
   WEFT_TRY(clocks[s]->stop(stream.handle, place, kind, &command));
   return synchronous ? settle(s) : Status();
 }
@@ -193,6 +229,45 @@ Status CudaDevice::wait(unsigned s, CommandPlace place, uint32_t event, uint64_t
   return clocks[s]->stop(stream, place, StreamClock::Kind::Waits, nullptr);
 }
 
+Status CudaDevice::tell(const CommandPlace *place, const Status &failure) const {
+  if (!place)
+    return failure;
+  options.failures->commandFailed(*place, failure);
+  return World::stopped();
+}
+
+Status CudaDevice::hang(unsigned s) const {
+  const CommandPlace *place = nullptr;
+  for (const std::unique_ptr<StreamProgress> &each : progress)
+    if (each && !place)
+      place = each->current();
+  return tell(place, {StatusCode::Hang,
+                      "waited " + std::to_string(options.world->timeoutSeconds()) +
+                          " s for stream " + std::to_string(s) + " of GPU " + std::to_string(gpu)});
+}
+
+Status CudaDevice::look() {
+  if (!nccl)
+    return {};
+  bool anyWaits = false;
+  for (const std::unique_ptr<StreamProgress> &each : progress)
+    anyWaits |= each && each->current();
+  for (size_t s = 0; s < streams.size(); ++s) {
+    if (queues[s] || marks[s]->doing.load(std::memory_order_relaxed) == Doing::Nothing)
+      continue;
+    const CommandPlace *place = progress[s] ? progress[s]->current() : nullptr;
+    if (place)
+      marks[s]->command.store(place->command, std::memory_order_relaxed);
+    // Whoever waits long for other ranks does not compute long: what else is on streams waits, too.
+    marks[s]->doing.store(place || anyWaits ? Doing::Waiting : Doing::Computing,
+                          std::memory_order_relaxed);
+  }
+  unsigned stream = 0;
+  Status failed = nccl->check(stream);
+  return failed.ok() ? failed
+                     : tell(progress[stream] ? progress[stream]->current() : nullptr, failed);
+}
+
 Status CudaDevice::settle(unsigned s) {
   Waited waited;
   for (int polls = 0;; ++polls) {
@@ -201,10 +276,9 @@ Status CudaDevice::settle(unsigned s) {
       return driver.check(result, "running commands");
     if (options.world->aborted())
       return World::stopped();
+    WEFT_TRY(look());
     if (waited.seconds() > options.world->timeoutSeconds())
-      return {StatusCode::Hang, "waited " + std::to_string(options.world->timeoutSeconds()) +
-                                    " s for stream " + std::to_string(s) + " of GPU " +
-                                    std::to_string(gpu)};
+      return hang(s);
     // At first it may be done any moment.
     if (polls > kSpins)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -229,6 +303,8 @@ Status CudaDevice::finish(unsigned s) {
 
 void CudaDevice::abandon() {
   stopping.store(true);
+  if (nccl)
+    nccl->abort();
   for (const std::unique_ptr<HostQueue> &queue : queues)
     if (queue)
       queue->end();

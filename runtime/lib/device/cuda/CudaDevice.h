@@ -11,8 +11,11 @@
 #include "device/cuda/KernelModules.h"
 #include "device/cuda/Staging.h"
 #include "device/cuda/StreamClock.h"
+#include "device/cuda/StreamProgress.h"
 #include "device/cuda/commands/CudaCommand.h"
 #include "device/cuda/libraries/CublasLt.h"
+#include "device/cuda/nccl/NcclGroups.h"
+#include "device/cuda/nccl/ReduceKernels.h"
 
 #include <atomic>
 
@@ -26,6 +29,8 @@ public:
   static Status make(const DeviceOptions &options, std::unique_ptr<Device> &device);
   ~CudaDevice() override;
 
+  Status makeCollectives(CollectivesBy by, GroupTable &groups,
+                         std::unique_ptr<CollectiveProvider> &collectives) override;
   PreparedCommandPtr prepare(const PrepareContext &context, const Command &command,
                              Status &status) override;
   Status allocate(const DevicePlan &plan) override;
@@ -49,8 +54,15 @@ private:
       : options(options), driver(driver), gpu(gpu) {}
   Status open();
   Status chooseMemory(uint64_t wanted);
+  Status addStream(const StreamPlan &planned, char *start);
   /// Waits for the stream with the patience of the world.
   Status settle(unsigned stream);
+  /// Shows on the board where streams wait for other ranks, and tells what of that has failed.
+  Status look();
+  /// That ranks wait for each other in vain, in the command that a stream is in if it is in one.
+  Status hang(unsigned stream) const;
+  /// A failure of a command that was issued before.
+  Status tell(const CommandPlace *place, const Status &failure) const;
 
   Status enter() override;
   bool isStopping() const override { return stopping.load() || options.world->aborted(); }
@@ -70,9 +82,12 @@ private:
   std::vector<std::unique_ptr<StreamClock>> clocks;
   std::vector<std::unique_ptr<HostQueue>> queues; // of streams that need one, else null
   std::unique_ptr<Staging> staging;
+  std::vector<std::unique_ptr<StreamProgress>> progress; // of streams that wait for other ranks
   std::unique_ptr<KernelModules> modules;
+  std::unique_ptr<ReduceKernels> reduceKernels;
+  std::unique_ptr<NcclGroups> nccl; // null: collectives go over the transport
   std::unique_ptr<CublasLt> cublasLt = std::make_unique<CublasLt>();
-  std::vector<bool> hasHostCommands; // by stream, as commands are prepared
+  std::vector<bool> hasHostCommands, waitsForRanks; // by stream, as commands are prepared
   std::atomic<bool> stopping{false};
 };
 

@@ -82,6 +82,8 @@ struct Copy2D {
   X(upload, "cuMemcpyHtoDAsync_v2",                                                                \
     (DevicePointer to, const void *from, size_t bytes, Stream stream))                             \
   X(download, "cuMemcpyDtoHAsync_v2", (void *to, DevicePointer from, size_t bytes, Stream stream)) \
+  X(copy, "cuMemcpyDtoDAsync_v2",                                                                  \
+    (DevicePointer to, DevicePointer from, size_t bytes, Stream stream))                           \
   X(copy2D, "cuMemcpy2DAsync_v2", (const Copy2D *copy, Stream stream))                             \
   X(fill8, "cuMemsetD2D8Async",                                                                    \
     (DevicePointer to, size_t pitch, unsigned char value, size_t width, size_t height,             \
@@ -97,6 +99,8 @@ struct Copy2D {
   X(synchronizeStream, "cuStreamSynchronize", (Stream stream))                                     \
   X(waitEvent, "cuStreamWaitEvent", (Stream stream, Event event, unsigned flags))                  \
   X(waitValue, "cuStreamWaitValue32_v2",                                                           \
+    (Stream stream, DevicePointer address, uint32_t value, unsigned flags))                        \
+  X(writeValue, "cuStreamWriteValue32_v2",                                                         \
     (Stream stream, DevicePointer address, uint32_t value, unsigned flags))                        \
   X(createEvent, "cuEventCreate", (Event * event, unsigned flags))                                 \
   X(destroyEvent, "cuEventDestroy_v2", (Event event))                                              \

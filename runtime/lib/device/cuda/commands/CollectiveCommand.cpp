@@ -8,7 +8,7 @@ using namespace weft::runtime::cuda;
 
 namespace {
 
-/// Over the transport, which moves operands through the host's memory.
+/// Put on the stream, or done by the host, which moves operands through its memory.
 class CollectiveCommand : public CudaCommand {
 public:
   CollectiveCommand(const CudaContext &context, const Command &command, Status &status)
@@ -17,8 +17,8 @@ public:
   bool communicates() const override { return true; }
   Volume sent() const override { return collective->sent(); }
   uint64_t scratchBytes() const override { return collective->scratchBytes(); }
-  bool isOfHost() const override { return true; }
-  Status issue(CudaStream &) override { return {}; }
+  bool isOfHost() const override { return !collective->isQueued(); }
+  Status issue(CudaStream &stream) override { return collective->run(stream, stream.scratch); }
   Status runOnHost(const CudaStream &stream) override {
     return collective->run(stream, stream.scratch);
   }

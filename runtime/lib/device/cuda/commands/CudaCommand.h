@@ -39,10 +39,12 @@ class CudaCommand : public PreparedCommand {
 public:
   /// Puts it on the stream. Allocates nothing.
   virtual Status issue(CudaStream &stream) = 0;
-  /// What of it only the host can do: `issue` does nothing then, and a thread of the host calls
-  /// this when the stream has come to it. May wait for other ranks.
+  /// What of it only the host can do: `issue` is not called then, and a thread of the host calls
+  /// `runOnHost` when the stream has come to it. May wait for other ranks.
   virtual bool isOfHost() const { return false; }
   virtual Status runOnHost(const CudaStream &) { return {}; }
+  /// Whether the stream waits for other ranks in it.
+  bool waitsOnStream() const { return communicates() && !isOfHost(); }
 };
 
 using CudaCommandPtr = std::unique_ptr<CudaCommand>;

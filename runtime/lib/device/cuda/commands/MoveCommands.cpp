@@ -1,6 +1,7 @@
 // Copies and slices, by the driver's own copies and fills of rows.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cuda/commands/CudaCommand.h"
+#include "device/cuda/commands/Rows.h"
 
 #include <algorithm>
 
@@ -12,25 +13,20 @@ namespace {
 /// Copies of rows that one command may take: what needs more is a kernel's work.
 constexpr int64_t kMostCopies = 256;
 
-/// Rows of `width` bytes, by their places in the arena.
-struct Rows {
+/// Rows of one size, by their places in the arena.
+struct Windows {
   int64_t from, to;              // bytes from the arena's start
   int64_t fromPitch, toPitch;    // bytes from row to row
   int64_t width = 0, height = 0; // bytes, rows
 };
 
-Status copyRows(const Driver &driver, const CudaStream &stream, const Rows &rows) {
-  if (rows.width == 0 || rows.height == 0)
-    return {};
-  Copy2D copy{};
-  copy.sourceKind = copy.destinationKind = DeviceMemory;
-  copy.sourceDevice = DevicePointer(uintptr_t(stream.arena + rows.from));
-  copy.destinationDevice = DevicePointer(uintptr_t(stream.arena + rows.to));
-  copy.sourcePitch = size_t(rows.fromPitch);
-  copy.destinationPitch = size_t(rows.toPitch);
-  copy.width = size_t(rows.width);
-  copy.height = size_t(rows.height);
-  return driver.check(driver.copy2D(&copy, stream.handle), "copying rows");
+DevicePointer addressOf(const CudaStream &stream, int64_t offset) {
+  return DevicePointer(uintptr_t(stream.arena + offset));
+}
+
+Status copyWindows(const Driver &driver, const CudaStream &stream, const Windows &windows) {
+  return copyRows(driver, stream.handle, {addressOf(stream, windows.from), windows.fromPitch},
+                  {addressOf(stream, windows.to), windows.toPitch}, windows.width, windows.height);
 }
 
 /// Elements of one size between strided windows.
@@ -78,14 +74,14 @@ public:
 
   Status issue(CudaStream &stream) override {
     for (int64_t i = 0; i < copies; ++i) {
-      Rows rows = each;
+      Windows rows = each;
       int64_t rest = i;
       for (size_t d = 1; d < dims.size(); ++d) {
         rows.from += rest % dims[d].size * dims[d].from;
         rows.to += rest % dims[d].size * dims[d].to;
         rest /= dims[d].size;
       }
-      WEFT_TRY(copyRows(driver, stream, rows));
+      WEFT_TRY(copyWindows(driver, stream, rows));
     }
     return {};
   }
@@ -96,7 +92,7 @@ private:
   };
   const Driver &driver;
   std::vector<Dim> dims; // bytes, and those that copies repeat over
-  Rows each{};
+  Windows each{};
   int64_t copies = 1;
 };
 
@@ -131,39 +127,16 @@ public:
   }
 
   Status issue(CudaStream &stream) override {
-    WEFT_TRY(copyRows(driver, stream, kept));
-    if (padding.width == 0 || padding.height == 0)
-      return {};
-    DevicePointer to(uintptr_t(stream.arena + padding.to));
-    size_t pitch = size_t(padding.toPitch), height = size_t(padding.height);
-    size_t count = size_t(padding.width / bytes);
-    return driver.check(fill(stream.handle, to, pitch, count, height), "filling padding");
+    WEFT_TRY(copyWindows(driver, stream, kept));
+    return fillRows(driver, stream.handle, {addressOf(stream, padding.to), padding.toPitch},
+                    padding.width / bytes, padding.height, bytes, padBits);
   }
 
 private:
-  Result fill(Stream stream, DevicePointer to, size_t pitch, size_t count, size_t height) const {
-    uint32_t low = uint32_t(padBits), high = uint32_t(padBits >> 32);
-    if (bytes == 1)
-      return driver.fill8(to, pitch, uint8_t(padBits), count, height, stream);
-    if (bytes == 2)
-      return driver.fill16(to, pitch, uint16_t(padBits), count, height, stream);
-    if (bytes == 4)
-      return driver.fill32(to, pitch, low, count, height, stream);
-    if (low == high)
-      return driver.fill32(to, pitch, low, 2 * count, height, stream);
-    // Each half of the elements in rows of its own: one of a row of `height` at a time.
-    for (size_t row = 0; row < height; ++row)
-      for (uint32_t half : {0u, 1u})
-        if (Result failed =
-                driver.fill32(to + row * pitch + 4 * half, 8, half ? high : low, 1, count, stream))
-          return failed;
-    return Success;
-  }
-
   const Driver &driver;
   uint64_t padBits;
   int64_t bytes = 1;
-  Rows kept{}, padding{};
+  Windows kept{}, padding{};
 };
 
 } // namespace

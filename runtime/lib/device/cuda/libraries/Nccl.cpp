@@ -1,0 +1,62 @@
+// Finds NCCL and its functions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/cuda/libraries/Nccl.h"
+
+#include "device/cuda/libraries/Library.h"
+
+#include <dlfcn.h>
+
+using namespace weft::runtime;
+using namespace weft::runtime::cuda;
+
+static constexpr int kOldestVersion = 21800;
+
+Status Nccl::load() {
+  std::string tried;
+  void *library = openLibrary({"libnccl.so.2"}, tried);
+  if (!library)
+    return Status::user("NCCL, which moves between the ranks' GPUs, cannot be opened (" + tried +
+                        "); install NCCL 2.18 or newer, or set WEFT_CUDA_PATH to the folder with "
+                        "libnccl.so.2, or let collectives go through memory of the host: --comm "
+                        "inproc, tcp or mpi");
+  const char *missing = nullptr;
+  auto find = [&](auto &function, const char *symbol) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, symbol));
+    if (!function && !missing)
+      missing = symbol;
+  };
+#define WEFT_FIND(NAME, SYMBOL, PARAMETERS) find(NAME, SYMBOL);
+  WEFT_NCCL(WEFT_FIND)
+#undef WEFT_FIND
+  find(errorText, "ncclGetErrorString");
+  find(lastError, "ncclGetLastError");
+  if (missing)
+    return Status::user(std::string("the NCCL that was found has no ") + missing +
+                        "; Weft needs NCCL 2.18 or newer");
+  int found = 0;
+  WEFT_TRY(check(version(&found), "asking for its version"));
+  if (found < kOldestVersion)
+    return Status::user("the NCCL that was found is " + std::to_string(found / 10000) + "." +
+                        std::to_string(found % 10000 / 100) + "; Weft needs 2.18 or newer");
+  return {};
+}
+
+Status Nccl::open(const Nccl *&nccl) {
+  static Nccl only;
+  static const Status status = only.load();
+  nccl = &only;
+  return status;
+}
+
+Status Nccl::check(NcclResult result, const std::string &what) const {
+  if (result == NcclSuccess)
+    return {};
+  const char *text = errorText(result), *detail = lastError(nullptr);
+  std::string told = "NCCL failed at " + what + ": " +
+                     (text ? text : "an error that it has no text for") + " (" +
+                     std::to_string(int(result)) + ")";
+  if (detail && *detail)
+    told += std::string(", ") + detail;
+  // Whoever it lost is known better from the board (Judge.h).
+  return {result == NcclRemoteError ? StatusCode::RankFailed : StatusCode::UserError, told};
+}
