@@ -5,6 +5,7 @@
 
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
+#include "weft/Target/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -15,6 +16,19 @@ using namespace weft;
 static void addSimplification(OpPassManager &passes) {
   passes.addPass(nn::createNnSimplify());
   passes.addPass(createCSEPass());
+}
+
+/// Processes that compile no kernels, such as the oracle's, know no targets.
+static bool raisesAttention(const PhaseOptions &options) {
+  const Target *target = lookupTarget(options.target);
+  return options.raiseAttention.value_or(!target || target->traits().hasAttention);
+}
+
+std::string weft::attentionChoice(const PhaseOptions &options) {
+  if (options.raiseAttention || raisesAttention(options))
+    return "";
+  return "attention stays the products and the softmax that the model says, as target '" +
+         options.target + "' has no library for it; --attention whole makes it a kernel";
 }
 
 /// Simplifies, and raises idioms.
@@ -30,7 +44,7 @@ static void raiseIdioms(OpPassManager &passes, const PhaseOptions &options) {
   functions.addPass(nn::createNnRaiseActivations({exact}));
   functions.addPass(nn::createNnRaiseNorms({exact}));
   functions.addPass(nn::createNnRaiseRope());
-  if (options.raiseAttention)
+  if (raisesAttention(options))
     functions.addPass(nn::createNnRaiseAttention());
   addSimplification(passes);
 }

@@ -285,8 +285,8 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
                            {"fp32", "bf16", "fp16", "fp64"}));
   acts.at(Phase::Graph,
           flags.value("--attention", "whole|decomposed",
-                      "whole (default): a library's or one kernel; decomposed: the model's "
-                      "products and softmax, with scores in memory, for targets that lack more",
+                      "whole (default on CPUs): a library's or one kernel; decomposed (default on "
+                      "GPUs): the model's products and softmax, with scores in memory",
                       takeNumbered(options.compile.phases.raiseAttention, {"decomposed", "whole"}),
                       {"whole", "decomposed"}));
   acts.at(Phase::Executable, flags.count("--threads-per-rank", "N", "default: cores / local ranks",
@@ -306,7 +306,7 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
                   "fewer and compiled faster, but kernels are cut at the border; inlined, cut so "
                   "and written out, to compare",
                   takeNumbered(options.compile.phases.routines, routines), routines));
-  acts.between(Phase::Local, Phase::Local, Phase::Executable,
+  acts.between(Phase::Graph, Phase::Graph, Phase::Executable,
                flags.value("--target", "NAME",
                            "what it runs on: cpu (default); cuda:CHIP (sm_80, sm_90, sm_90a, "
                            "sm_100, sm_120; cuda is sm_90), one GPU a rank; or cuda:host, CUDA's "

@@ -70,6 +70,8 @@ void Report::explainTo(llvm::raw_ostream &out) {
 }
 
 int Report::showPlan() {
+  if (std::string choice = attentionChoice(options.compile.phases); !choice.empty())
+    document.notes = {choice};
   explainTo(llvm::outs());
   if (options.report.empty())
     return Ok;

@@ -42,6 +42,7 @@ public:
       if (!document.stages.empty())
         json.attributeArray(
             "stages", [&] { each(document.stages, [&](const Stage &stage) { write(stage); }); });
+      texts("notes", document.notes);
       texts("hints", hintsOf(document));
     });
   }

@@ -212,6 +212,8 @@ public:
     printStages(document, out);
     if (document.hasMemory)
       printMemory(document.memory, out);
+    for (const std::string &note : document.notes)
+      out << "note: " << note << '\n';
     std::vector<std::string> hints = hintsOf(document);
     size_t shown = isFull ? hints.size() : std::min(hints.size(), kScreenHints);
     for (const std::string &hint : llvm::ArrayRef<std::string>(hints).take_front(shown))

@@ -41,8 +41,9 @@ struct PhaseOptions {
   onnx::Bindings bindings;
   /// Off for the oracle, which runs the program before idioms are raised.
   bool raise = true;
-  /// Attention becomes one op; else it stays the products and the softmax that the model says.
-  bool raiseAttention = true;
+  /// Attention becomes one op; else it stays the products and the softmax that the model says. Not
+  /// said: as the target has it.
+  std::optional<bool> raiseAttention;
   /// Without axes: one device.
   Mesh mesh;
   std::vector<dist::PlacementRule> place;
@@ -64,7 +65,7 @@ struct PhaseOptions {
   Precision precision = Precision::F32;
   /// Bytes of a bucket of collectives; 0: no buckets.
   int64_t bucketBytes = 25 << 20;
-  /// The name of the target, which acts from `local` on.
+  /// The name of the target, which acts from `local` on, and on attention.
   std::string target = "cpu";
   Routines routines = Routines::Unrolled;
   /// Fold no weight into the program.

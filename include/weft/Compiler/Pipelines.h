@@ -39,6 +39,9 @@ void buildFusible(mlir::OpPassManager &pm, const PhaseOptions &options, int64_t 
 /// is better computed anew.
 void buildRecomputation(mlir::OpPassManager &pm);
 
+/// What the target decides on attention, in a sentence; empty where it is said, or as usual.
+std::string attentionChoice(const PhaseOptions &options);
+
 /// Appends the passes that make a program of a model, without folding (`graph` without its border).
 void buildImportToGraph(mlir::OpPassManager &pm, const PhaseOptions &options);
 /// Runs them. A module without a model passes through. What is wrong with the

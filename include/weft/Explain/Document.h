@@ -175,6 +175,7 @@ struct Document {
   std::vector<Stage> stages; // of one that is scheduled
   std::string schedule;      // of its microbatches, and why
   std::vector<std::string> stageAxes;
+  std::vector<std::string> notes; // what was decided where nobody said it
 
   int64_t ranks() const;
   int64_t parameters() const; // elements of all parameters

@@ -53,6 +53,10 @@ struct TargetTraits {
   /// reads does not fill the memory.
   int64_t bytesUnderWay = 64 << 20;
 
+  /// Whether attention is a library's or a fast kernel's as a whole; else the products and the
+  /// softmax that the model says are better, with scores in memory.
+  bool hasAttention = true;
+
   /// The number of the first stream of that kind; 0, the compute stream, if there is none.
   unsigned streamFor(StreamKind kind) const;
 };

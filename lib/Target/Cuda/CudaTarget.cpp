@@ -31,6 +31,8 @@ TargetTraits makeTraits() {
   traits.flopsPerByte = 15;
   traits.leastPieces = 64;
   traits.leastSumParts = 528;
+  // Until the device has cuDNN (issue 15).
+  traits.hasAttention = false;
   return traits;
 }
 
@@ -115,8 +117,15 @@ public:
   llvm::Error link(ArrayRef<uint8_t> blob, const KernelImages &kernels, const LinkOptions &options,
                    raw_ostream &out) const override {
     std::vector<Image> images;
-    for (const KernelImage &kernel : kernels.kernels)
-      images.push_back(*readImage(llvm::StringRef(kernel.bytes.data(), kernel.bytes.size())));
+    for (const KernelImage &kernel : kernels.kernels) {
+      auto image = readImage(llvm::StringRef(kernel.bytes.data(), kernel.bytes.size()));
+      if (!image)
+        return llvm::createStringError("kernel '" + kernel.symbol +
+                                       "' is no image of a GPU's kernel: it was compiled for "
+                                       "another target than '" +
+                                       ownName + "'");
+      images.push_back(std::move(*image));
+    }
     ExecutableParts parts{{}, {}, {kDevice}};
     for (auto [kernel, image] : llvm::zip(kernels.kernels, images))
       parts.kernels.push_back(
