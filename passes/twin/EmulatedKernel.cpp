@@ -2,8 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "EmulatedKernel.h"
 
+#include "weft/runtime/HostImage.h"
+
+#include <cstddef>
+
 using namespace mlir;
 using namespace weft::twin;
+using weft::runtime::HostImage;
+
+// What `defineKernel` writes field by field.
+static_assert(offsetof(HostImage, function) == 16 && offsetof(HostImage, name) == 24 &&
+              offsetof(HostImage, extent) == 32 && offsetof(HostImage, grain) == 40 &&
+              offsetof(HostImage, blocks) == 48 && offsetof(HostImage, threads) == 52 &&
+              offsetof(HostImage, pointers) == 56 && offsetof(HostImage, scalars) == 60 &&
+              offsetof(HostImage, chip) == 64 && offsetof(HostImage, reserved) == 68 &&
+              sizeof(HostImage) == 72);
 
 Value EmulatorCalls::call(OpBuilder &builder, Location loc, StringRef name, ValueRange operands,
                           Type result) {
@@ -107,10 +120,10 @@ void weft::twin::defineKernel(ModuleOp module, StringRef name, LLVM::LLVMFuncOp 
       {address, entry.getArgument(0), entry.getArgument(1), entry.getArgument(2)});
   LLVM::ReturnOp::create(body, loc, ValueRange());
 
-  // HostImage of the runtime's CUDA device, after its text: all blocks are one piece.
+  // A HostImage: all blocks are one piece.
   int64_t extent = std::max<int64_t>(1, grid.blocks);
   SmallVector<Constants::Field> fields;
-  for (char letter : StringRef("weft host image", 16))
+  for (char letter : HostImage::kMagic)
     fields.push_back(Attribute(top.getI8IntegerAttr(letter)));
   fields.append({entry.getOperation(), label.getOperation(), constants.word(extent),
                  constants.word(extent), constants.number(extent), constants.number(grid.threads),

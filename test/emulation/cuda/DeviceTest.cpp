@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
 
-#include "device/cuda/commands/HostImage.h"
 #include "device/cuda/libraries/Library.h"
+#include "weft/runtime/HostImage.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -116,7 +116,7 @@ TEST_F(CudaDevice, TellsWhatTheDriverRefuses) {
 
 /// The same kernel as an image: 4 blocks of 64 threads.
 struct CudaImage : CudaDevice {
-  cuda::HostImage binary, text;
+  HostImage binary, text;
   weft_device_image image{&binary, nullptr, "sm_90", 64, 16};
 
   void SetUp() override {

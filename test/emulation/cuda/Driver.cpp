@@ -3,7 +3,8 @@
 #include "Gpu.h"
 
 #include "device/cuda/Driver.h"
-#include "device/cuda/commands/HostImage.h"
+
+#include "weft/runtime/HostImage.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 
 using namespace weft;
 using namespace weft::emulated;
+using weft::runtime::HostImage;
 using namespace weft::runtime::cuda;
 
 namespace {

@@ -4,8 +4,8 @@
 #define WEFT_RUNTIME_LIB_DEVICE_CUDA_KERNELMODULES_H
 
 #include "device/cuda/Driver.h"
-#include "device/cuda/commands/HostImage.h"
 
+#include "weft/runtime/HostImage.h"
 #include "weft/runtime/Program.h"
 
 #include <deque>

@@ -8,7 +8,8 @@
 #define WEFT_RUNTIME_LIB_DEVICE_CUDA_NCCL_REDUCEKERNELS_H
 
 #include "device/cuda/Driver.h"
-#include "device/cuda/commands/HostImage.h"
+
+#include "weft/runtime/HostImage.h"
 
 #include <map>
 #include <string>

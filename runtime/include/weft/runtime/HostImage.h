@@ -1,13 +1,13 @@
 // The image of a kernel that a driver which emulates a GPU loads: a function of this process.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_COMMANDS_HOSTIMAGE_H
-#define WEFT_RUNTIME_LIB_DEVICE_CUDA_COMMANDS_HOSTIMAGE_H
+#ifndef WEFT_RUNTIME_HOSTIMAGE_H
+#define WEFT_RUNTIME_HOSTIMAGE_H
 
 #include "weft/runtime/Program.h"
 
 #include <cstring>
 
-namespace weft::runtime::cuda {
+namespace weft::runtime {
 
 /// Where a cubin has its ELF header. A launch is of `blocks` blocks of `threads` threads, and runs
 /// iterations [0, extent) in pieces of `grain`, in a drawn order. Its parameters are the pointers,
@@ -29,6 +29,6 @@ struct HostImage {
   bool isOne() const { return std::memcmp(magic, kMagic, sizeof magic) == 0; }
 };
 
-} // namespace weft::runtime::cuda
+} // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_COMMANDS_HOSTIMAGE_H
+#endif // WEFT_RUNTIME_HOSTIMAGE_H
