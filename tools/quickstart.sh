@@ -48,7 +48,7 @@ show "$bin/weft-run" "$dir/minilm-4" "${inputs[@]}" \
   --expect "sentence_embedding=$dir/out-1/sentence_embedding.npy" --rtol 1e-4 --atol 1e-5
 echo "Four ranks computed what one computed."
 
-step "6/8 train: a small GPT on a dictionary's text, byte by byte; data parallel 2 x tensor parallel 2, ZeRO-1"
+step "6/8 train: a small GPT on a dictionary's text, byte by byte; 2 stages x data parallel 2, ZeRO-1"
 # Debian's dict-gcide: 40 MB of English, compressed by dictzip, which gzip reads.
 zcat -f < /usr/share/dictd/gcide.dict.dz > "$dir/gcide.txt"
 dd if="$dir/gcide.txt" of="$dir/english.txt" bs=1M skip=1 count=16 status=none
@@ -57,7 +57,9 @@ show "$bin/weft-translate" --build gpt2:layers=4,hidden=128,heads=4,vocab=256,se
 steps=300
 train=(--bind batch=16,seq=64 --train --loss softmax_cross_entropy:logits,labels
   --optimizer "adamw:lr=3e-3,clip=1,schedule=cosine,warmup=20,total=$steps")
-show "$bin/weft-compile" -q "$dir/gpt.onnx" "${train[@]}" --mesh dp=2,tp=2 --zero 1 -o "$dir/gpt-4"
+show "$bin/weft-compile" -q "$dir/gpt.onnx" "${train[@]}" --mesh pp=2,dp=2 --microbatches 4 --schedule 1f1b --zero 1 -o "$dir/gpt-4"
+echo "who does what when: F forward, D backward, of microbatches 0 to 3; drawn in $dir/stages.svg"
+show "$bin/weft-schedule" 1f1b --ranks 2 --microbatches 4 --plot "$dir/stages.svg"
 show "$bin/weft-compile" -q "$dir/gpt.onnx" "${train[@]}" -o "$dir/gpt-1"
 rm -rf "$dir/gpt-saved"
 run=(--data-tokens "$dir/english.txt:byte" --shuffle 1 --steps "$steps"

@@ -1,5 +1,6 @@
 # Trains MODEL.onnx 3 steps on one stage and as FLAGS say, on the data of DATA, and fails unless losses and weights have the same
 # bits: same-states.sh MODEL FOLDER "FLAGS OF BOTH" "DATA" "FLAGS"...
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -e
 model=$1 folder=$2 both=$3 data=$4
 shift 4

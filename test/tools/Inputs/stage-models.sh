@@ -1,4 +1,5 @@
 # Prints models whose stages have more between them than a line, as ONNX text: stage-models.sh KIND.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -e
 
 # One initializer with values that differ: weight NAME SEED EXTENT...
