@@ -5,6 +5,7 @@
 #include "base/Interrupt.h"
 #include "device/Devices.h"
 #include "session/SentMeter.h"
+#include "terminal/Printer.h"
 #include "weft/runtime/Checkpoint.h"
 #include "weft/runtime/ExecutableFile.h"
 #include "weft/runtime/Launch.h"
@@ -63,6 +64,11 @@ Status parseInjection(const std::string &text, weft_options &options) {
   return {};
 }
 
+Status outputFailed(int error) {
+  return Status::user(std::string("the standard output cannot be written: ") +
+                      std::strerror(error));
+}
+
 /// A file name of an output's name: anything but a path, and none of `taken`.
 std::string fileName(std::string_view name, std::set<std::string> &taken) {
   std::string result(name);
@@ -118,6 +124,8 @@ private:
     }
     WEFT_TRY(checkTraining());
     interrupt.emplace(speaks); // before there are other threads
+    if (speaks)
+      printer.emplace();
     WEFT_TRY(open());
     TrainingOptions training = options.training;
     training.inputs = options.inputs;
@@ -125,7 +133,11 @@ private:
     training.baseMemory = peakMemory();
     training.quiet = options.quiet;
     WEFT_TRY(train(session, training, speaks));
-    return writeTrace();
+    WEFT_TRY(writeTrace());
+    // All is done, but what is told; whoever wants to stop does not wait for its reader.
+    isEmitted(stopped() ? kReaderSeconds : kNoLimit);
+    int error = printer ? printer->outFailure() : 0;
+    return error != 0 ? outputFailed(error) : Status();
   }
 
   std::vector<std::string> inputNames() const {
@@ -388,14 +400,14 @@ private:
   const Program *program = nullptr;
   std::string programName;
   std::optional<Interrupt> interrupt;
+  std::optional<Printer> printer; // where there is much to tell
 };
 
 /// What is printed gets where it should, or it is an error.
 Status flushOutput() {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout))
     return {};
-  return Status::user(std::string("the standard output cannot be written: ") +
-                      std::strerror(errno));
+  return outputFailed(errno);
 }
 
 /// Whether this process tells what may be wrong on its machine alone: one of

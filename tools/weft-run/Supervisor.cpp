@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,9 +94,9 @@ bool Supervisor::launcherIsStopped() const {
 }
 
 /// mpirun ends when its ranks have, and cleans up behind them; unless it is stopped or hangs, as
-/// version 4.1 does now and then.
+/// version 4.1 does now and then, or waits for a reader of what they told.
 void Supervisor::endIdleLauncher() {
-  if (!failing || aRankIsLeft()) {
+  if ((!failing && asked == 0) || aRankIsLeft()) {
     aloneSince = {};
     return;
   }
@@ -256,8 +257,6 @@ void Supervisor::heedSignals() {
     return;
   ++asked;
   signal = came;
-  if (asked == 2 && !job.inOneProcess) // which says so itself
-    std::fputs("weft: stopping at once; what is not saved yet is lost\n", stderr);
   if (job.inOneProcess) {
     job.board.header().stop.store(came);
     for (pid_t child : job.children)
@@ -273,6 +272,9 @@ void Supervisor::heedSignals() {
     job.board.header().stop.store(came);
   else
     endAll();
+  pollfd out{STDERR_FILENO, POLLOUT, 0}; // whose reader may have stopped
+  if (asked == 2 && poll(&out, 1, 0) > 0)
+    std::fputs("weft: stopping at once; what is not saved yet is lost\n", stderr);
 }
 
 void Supervisor::fail() {
@@ -372,7 +374,8 @@ int weft::runtime::tell(const Outcome &outcome) {
 
 /// Whether it ended because a user sent a signal.
 bool Supervisor::wasWished() const {
-  if (asked == 0 || (!failing && job.board.header().stop.load() == 0) || toldFailure(false, true))
+  if (asked == 0 || isStuck || (!failing && job.board.header().stop.load() == 0) ||
+      toldFailure(false, true))
     return false;
   for (const Death &death : deaths) // what another signal ended did not stop
     if (int cause = causeOf(death); cause != 0 && cause != signal)
@@ -395,7 +398,7 @@ Outcome Supervisor::verdict() const {
   if (wasWished()) {
     // Unless the wish came in the last step, and all was done.
     bool stopped = ended || heeded || (job.inOneProcess && !deaths.empty());
-    int code = WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult) : 0;
+    int code = WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult) : WTERMSIG(launcherResult);
     return {stopped || code != 0 ? 128 + signal : 0, ""};
   }
   if (job.inOneProcess)

@@ -4,9 +4,9 @@
 
 #include "job/Board.h"
 #include "job/World.h"
+#include "terminal/Printer.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <initializer_list>
 #include <pthread.h>
 #include <unistd.h>
@@ -78,25 +78,25 @@ void Interrupt::watch() {
       usleep(kHearsay);
       const BoardHeader *header = board.load();
       if (speaks && (!header || header->failed.load() == 0))
-        std::fputs("\nweft: stopping after the running step; once more to stop "
-                   "at once\n",
-                   stderr);
+        emit(Stream::Err, "\nweft: stopping after the running step; once more to stop at once\n");
     }
     if (secondsSince(asking) < std::max(kLeastPatience, kLongestSteps * longest.load()))
       continue;
     if (speaks)
-      std::fputs("weft: the running step does not end; stopping at once\n", stderr);
+      emit(Stream::Err, "weft: the running step does not end; stopping at once\n");
     end(requested());
   }
 }
 
 void Interrupt::endAtOnce(int signal) const {
   if (speaks)
-    std::fputs("weft: stopping at once; what is not saved yet is lost\n", stderr);
+    emit(Stream::Err, "weft: stopping at once; what is not saved yet is lost\n");
   end(signal);
 }
 
 void Interrupt::end(int signal) {
+  // Who should read it may be what hangs.
+  isEmitted(kReaderSeconds);
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, signal);

@@ -3,6 +3,7 @@
 #include "job/Watch.h"
 
 #include "job/Judge.h"
+#include "terminal/Printer.h"
 
 #include "weft/runtime/Terminal.h"
 
@@ -100,6 +101,7 @@ void weft::runtime::tellFailure(const Board &board, int64_t rank, const Status &
   BoardHeader &header = board.header();
   // Another thread of this process may be first, and the one to tell it.
   bool isFirst = board.put(rank, int32_t(status.code()), status.text(), consequence);
+  isEmitted(kReaderSeconds);
   // Whoever tells it does so before the others end: a launcher may then end
   // the one that speaks.
   constexpr double kPatience = 0.3, kSpeech = 1.0;

@@ -5,6 +5,7 @@
 #include "device/Devices.h"
 #include "job/Agreement.h"
 #include "program/ProgramText.h"
+#include "terminal/Printer.h"
 
 #include "weft/runtime/Terminal.h"
 
@@ -437,8 +438,10 @@ void weft_tell_failure(weft_session *session, int32_t code, const char *text) {
   const char *address = std::getenv(kBoardVariable);
   Board ofProcess;
   if (session->watch)
-    tellFailure(session->shared.board, session->firstRank, {StatusCode(code), text}, consequence);
-  else if (address && *text && Board::open(address, 1, ofProcess))
+    return tellFailure(session->shared.board, session->firstRank, {StatusCode(code), text},
+                       consequence);
+  isEmitted(kReaderSeconds);
+  if (address && *text && Board::open(address, 1, ofProcess))
     ofProcess.put(0, code, text, /*consequence=*/false);
   else if (*text)
     std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), text);

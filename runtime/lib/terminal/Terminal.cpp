@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/runtime/Terminal.h"
 
+#include "terminal/Printer.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -25,8 +27,7 @@ Progress *innermost = nullptr;
 void eraseBar() {
   if (!barShown)
     return;
-  std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
+  emit(Stream::Err, "\r\x1b[K");
   barShown = false;
 }
 
@@ -58,7 +59,7 @@ void weft::runtime::tellLine(const char *format, va_list arguments) {
   std::vsnprintf(text.data(), text.size() + 1, format, again);
   va_end(again);
   text = "weft: " + text + '\n';
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  emit(Stream::Err, text);
 }
 
 Progress::Progress(bool speaks, std::string what, uint64_t total, Unit unit,
@@ -121,16 +122,19 @@ void Progress::format(char *line, size_t size, const char *what, uint64_t done, 
 }
 
 void Progress::draw(double seconds) {
-  char line[160], bar[kBarWidth + 4] = "";
+  char line[160], bar[kBarWidth + 4] = "", text[sizeof line + sizeof bar + 8];
   uint64_t part = *done - before;
   format(line, sizeof line, what.c_str(), part, total, unit, seconds);
   std::lock_guard<std::mutex> lock(screen);
   if (innermost != this)
     return;
   if (!drawsOnStderr()) {
-    std::fprintf(stderr, "weft: %s\n", line);
+    emit(Stream::Err, {text, size_t(std::snprintf(text, sizeof text, "weft: %s\n", line))});
     return;
   }
+  // What nobody reads need not be drawn anew.
+  if (!isEmitted(0))
+    return;
   if (total > 0) {
     int filled = int(double(std::min(part, total)) / double(total) * kBarWidth);
     bar[0] = '[';
@@ -139,7 +143,6 @@ void Progress::draw(double seconds) {
     std::strcpy(bar + 1 + kBarWidth, "] ");
   }
   eraseBar();
-  std::fprintf(stderr, "%s%s", bar, line);
-  std::fflush(stderr);
+  emit(Stream::Err, {text, size_t(std::snprintf(text, sizeof text, "%s%s", bar, line))});
   barShown = true;
 }

@@ -391,7 +391,7 @@ private:
   }
 
   /// In a step ranks wait for each other, and for nothing else that may take long: a batch, or a
-  /// file, terminal or pipe that takes what rank 0 tells. So all have these behind them first.
+  /// file or pipe that takes the log. So all have these behind them first.
   Status meetForStep() {
     const double nothing = 0;
     WEFT_TRY(processes.exchange(&nothing, 1));

@@ -3,6 +3,7 @@
 #include "training/TrainingLog.h"
 
 #include "session/SentMeter.h"
+#include "terminal/Printer.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -87,15 +88,16 @@ void TrainingLog::step(const StepRecord &r) {
 
 void TrainingLog::print(const StepRecord &r, double rate) {
   Progress::hide();
-  std::printf("step %5lld  loss %-9.6g grad_norm %-9.4g lr %-9.3g %9.1f %s/s  "
-              "%8.2f ms  comm %.1f ms, %2.0f %% hidden  mem %.1f MiB",
-              static_cast<long long>(r.step), plain(r.loss), plain(r.gradientNorm), plain(r.rate),
-              rate, unit, r.seconds * 1e3, r.collectiveSeconds * 1e3, r.overlap * 100,
-              r.memoryBytes / kMebibyte);
+  char line[512], loss[32] = "";
   if (r.evaluated)
-    std::printf("  eval_loss %.6g", r.evaluationLoss);
-  std::printf("\n");
-  std::fflush(stdout);
+    std::snprintf(loss, sizeof loss, "  eval_loss %.6g", r.evaluationLoss);
+  int size = std::snprintf(line, sizeof line,
+                           "step %5lld  loss %-9.6g grad_norm %-9.4g lr %-9.3g %9.1f %s/s  "
+                           "%8.2f ms  comm %.1f ms, %2.0f %% hidden  mem %.1f MiB%s\n",
+                           static_cast<long long>(r.step), plain(r.loss), plain(r.gradientNorm),
+                           plain(r.rate), rate, unit, r.seconds * 1e3, r.collectiveSeconds * 1e3,
+                           r.overlap * 100, r.memoryBytes / kMebibyte, loss);
+  emit(Stream::Out, {line, std::min(size_t(size), sizeof line - 1)});
 }
 
 void TrainingLog::write(const StepRecord &r, double rate) {
@@ -138,15 +140,15 @@ void TrainingLog::warning(const std::string &text) {
   if (!speaks)
     return;
   Progress::hide();
-  std::fprintf(stderr, "weft: %s%s\n", warningWord().c_str(), text.c_str());
+  emit(Stream::Err, "weft: " + warningWord() + text + "\n");
 }
 
 void TrainingLog::text(const std::string &text) {
   if (!speaks)
     return;
   Progress::hide();
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  isEmitted(kNoLimit); // none of it may be left out
+  emit(Stream::Out, text);
 }
 
 MemoryMeter::MemoryMeter() : descriptor(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)) {}
