@@ -1,6 +1,6 @@
-// Ranks, all of them and weft-run are killed, stopped and asked to stop at random moments, or stall
-// at commands: all processes are gone in time, nothing is left in shared memory, one message names
-// the right rank, and the resumed run is the straight one, to the bit.
+// Ranks, all of them, weft-run and mpirun are killed, stopped and asked to stop at random moments,
+// or stall at commands: all processes are gone in time, nothing is left in shared memory, one
+// message names the right rank, and the resumed run is the straight one, to the bit.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Trial.h"
 
@@ -17,7 +17,7 @@ using namespace faults;
 
 namespace {
 
-enum class Victim { Rank, All, Launcher };
+enum class Victim { Rank, All, WeftRun, Mpirun };
 enum class Moment { Start, Step, Save };
 /// No signal: a rank stalls by itself, as the only way to stop a thread.
 constexpr int kStall = 0;
@@ -30,7 +30,7 @@ struct Fault {
   Moment moment;
   int signal;
   std::string text() const {
-    const char *who[] = {"a rank", "all ranks", "weft-run"};
+    const char *who[] = {"a rank", "all ranks", "weft-run", "mpirun"};
     const char *when[] = {"at start", "in a step", "in a save"};
     return std::string(comm) + ", " + (stalls() ? "Stall" : strsignal(signal)) + " for " +
            who[int(victim)] + " " + when[int(moment)];
@@ -41,7 +41,7 @@ struct Fault {
   bool kills() const { return signal == SIGKILL; }
   /// It ends what weft-run is, with the signal's code.
   bool hitsWeftRun() const {
-    return victim == Victim::Launcher || (std::strcmp(comm, "inproc") == 0 && !stalls());
+    return victim == Victim::WeftRun || (std::strcmp(comm, "inproc") == 0 && !stalls());
   }
 };
 
@@ -167,10 +167,12 @@ private:
       pause(200);
     if (fault.hitsWeftRun())
       return {trial.pid()};
-    std::vector<pid_t> ranks;
-    for (; ranks.empty() && trial.runs(); sleepFor(0.002))
-      ranks = trial.rankPids(fault.victim == Victim::All ? -1 : rank);
-    return ranks;
+    std::vector<pid_t> found;
+    for (; found.empty() && trial.runs(); sleepFor(0.002))
+      found = fault.victim == Victim::Mpirun
+                  ? trial.mpirunPids()
+                  : trial.rankPids(fault.victim == Victim::All ? -1 : rank);
+    return found;
   }
 
   void check(Trial &trial, const Fault &fault, int64_t rank, int code) {
@@ -191,6 +193,8 @@ private:
     if (speaks && fault.victim == Victim::Rank &&
         (at == std::string::npos || std::atoll(errors[0].c_str() + at + 5) != rank))
       failed(fault, trial, "rank " + std::to_string(rank) + " was hit");
+    if (fault.victim == Victim::Mpirun && errors[0].find("the launcher") == std::string::npos)
+      failed(fault, trial, "mpirun was hit");
     // Those that were not there yet are not stopped.
     bool allAreStopped =
         fault.victim == Victim::All && fault.stops() && fault.moment != Moment::Start;
@@ -215,7 +219,7 @@ private:
   int sharing = 0; // jobs that had files in shared memory when they were hit
 };
 
-/// 500 kills, 200 stops and 60 wishes, or some of each kind.
+/// 530 kills, 230 stops and 60 wishes, or some of each kind.
 std::vector<Fault> chooseFaults(const std::vector<const char *> &comms, bool full) {
   std::vector<Fault> faults;
   auto add = [&](int few, int many, const Fault &fault) {
@@ -226,12 +230,15 @@ std::vector<Fault> chooseFaults(const std::vector<const char *> &comms, bool ful
     for (Moment moment : moments) {
       add(1, 60, {comm, Victim::Rank, moment, SIGKILL});
       add(0, 10, {comm, Victim::All, moment, SIGKILL});
-      add(moment == Moment::Step, 8, {comm, Victim::Launcher, moment, SIGKILL});
+      add(moment == Moment::Step, 8, {comm, Victim::WeftRun, moment, SIGKILL});
       add(1, 22, {comm, Victim::Rank, moment, SIGSTOP});
       add(moment == Moment::Step, 8, {comm, Victim::All, moment, SIGSTOP});
       for (int signal : {SIGTERM, SIGHUP})
         add(moment == (signal == SIGHUP ? Moment::Step : Moment::Start), 5,
-            {comm, Victim::Launcher, moment, signal});
+            {comm, Victim::WeftRun, moment, signal});
+      for (int signal : {SIGKILL, SIGSTOP})
+        add(std::strcmp(comm, "mpi") == 0 && moment != Moment::Start,
+            std::strcmp(comm, "mpi") == 0 ? 10 : 0, {comm, Victim::Mpirun, moment, signal});
     }
   add(2, 20, {"inproc", Victim::Rank, Moment::Step, kStall});
   for (Moment moment : moments)

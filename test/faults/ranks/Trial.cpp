@@ -171,6 +171,14 @@ std::vector<pid_t> Trial::rankPids(int64_t rank) const {
   return found;
 }
 
+std::vector<pid_t> Trial::mpirunPids() const {
+  std::vector<pid_t> found;
+  for (pid_t pid : processes())
+    if (contentsOf(fs::path("/proc") / std::to_string(pid) / "comm") == "mpirun\n")
+      found.push_back(pid);
+  return found;
+}
+
 std::vector<std::string> Trial::leftovers() const {
   std::vector<std::string> names;
   std::error_code ignored;

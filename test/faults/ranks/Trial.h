@@ -35,6 +35,8 @@ public:
   pid_t pid() const { return job; }
   /// Of this job's processes that run the executable: of a rank, -1 = all.
   std::vector<pid_t> rankPids(int64_t rank) const;
+  /// Of mpirun, as weft-run starts it.
+  std::vector<pid_t> mpirunPids() const;
   /// What the job left in shared memory: its folder, and what is in it.
   std::vector<std::string> leftovers() const;
   /// Until there is a checkpoint, or one is being written; false if the job ended before.
