@@ -104,7 +104,8 @@ public:
   }
 
   void addBlob(llvm::ArrayRef<uint8_t> blob) {
-    add("weft_program_blob", llvm::ConstantDataArray::get(context, blob), 64);
+    add("weft_program_blob", llvm::ConstantDataArray::get(context, blob), 64)
+        ->setSection(kLastSection);
     add("weft_program_blob_size", llvm::ConstantInt::get(word, blob.size()), 8);
   }
 
@@ -134,19 +135,24 @@ public:
   }
 
 private:
-  void add(llvm::StringRef name, llvm::Constant *value, unsigned alignment) {
+  /// GNU ld has such sections behind all that the system's loader touches. So what is cut off there
+  /// still starts, and says so.
+  static constexpr const char *kLastSection = ".lrodata.weft";
+
+  llvm::GlobalVariable *add(llvm::StringRef name, llvm::Constant *value, unsigned alignment) {
     auto *global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
                                             llvm::GlobalValue::ExternalLinkage, value, name);
     global->setAlignment(llvm::Align(alignment));
+    return global;
   }
-  llvm::Constant *hidden(llvm::Constant *value, unsigned alignment) {
+  llvm::GlobalVariable *hidden(llvm::Constant *value, unsigned alignment) {
     auto *global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
                                             llvm::GlobalValue::PrivateLinkage, value, "data");
     global->setAlignment(llvm::Align(alignment));
     return global;
   }
   /// Ends with a zero, which is no harm behind bytes.
-  llvm::Constant *text(llvm::StringRef value, unsigned alignment = 1) {
+  llvm::GlobalVariable *text(llvm::StringRef value, unsigned alignment = 1) {
     return hidden(llvm::ConstantDataArray::getString(context, value), alignment);
   }
   llvm::Constant *null() { return llvm::ConstantPointerNull::get(pointer); }
@@ -166,9 +172,15 @@ private:
     if (!kernel.device)
       return null();
     const DeviceCode &code = *kernel.device;
+    auto image = [&](llvm::StringRef bytes, unsigned alignment) -> llvm::Constant * {
+      if (bytes.empty())
+        return null();
+      llvm::GlobalVariable *global = text(bytes, alignment);
+      global->setSection(kLastSection);
+      return global;
+    };
     // A driver reads headers of a binary in place.
-    llvm::Constant *fields[] = {code.binary.empty() ? null() : text(code.binary, 64),
-                                code.text.empty() ? null() : text(code.text), text(code.chip),
+    llvm::Constant *fields[] = {image(code.binary, 64), image(code.text, 1), text(code.chip),
                                 llvm::ConstantInt::get(number, code.threads),
                                 llvm::ConstantInt::get(number, code.alignment)};
     return hidden(llvm::ConstantStruct::getAnon(context, fields), 8);
