@@ -11,6 +11,7 @@
 #include "weft/Driver/Driver.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/OutputFile.h"
+#include "weft/runtime/Terminal.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -30,6 +31,7 @@ public:
     // Nothing is written, and no weight is read.
     options.until = Phase::Scheduled;
     options.dryRun = options.quiet = true;
+    progress.emplace(true, asked.layout.empty() ? "planning" : "evaluating the layout");
     FailureOr<Compilation> loaded =
         Compilation::load(options.model, context, /*allowMissingData=*/true);
     if (failed(loaded))
@@ -44,6 +46,7 @@ private:
   int evaluateLayout() {
     Evaluation evaluation;
     FailureOr<int> evaluated = evaluate(*compilation, options, asked.profile, evaluation);
+    progress.reset();
     int code = failed(evaluated) ? messages.failed(compilation->compilerIsToBlame()) : *evaluated;
     if (code != Ok)
       return code;
@@ -62,7 +65,9 @@ private:
 
   int chooseLayout() {
     Choice choice;
-    if (int code = choose(*compilation, options, asked.question, messages, choice))
+    int code = choose(*compilation, options, asked.question, messages, choice);
+    progress.reset();
+    if (code != Ok)
       return code;
     asked.isJson ? printJson(choice, llvm::outs())
                  : printText(choice, asked.question.top, llvm::outs());
@@ -79,6 +84,7 @@ private:
   MLIRContext context;
   Messages messages;
   std::optional<Compilation> compilation;
+  std::optional<runtime::Progress> progress;
 };
 
 std::optional<planner::Plan> planIn(const std::string &file) {

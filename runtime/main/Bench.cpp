@@ -3,6 +3,7 @@
 #include "Report.h"
 
 #include "session/SentMeter.h"
+#include "weft/runtime/Terminal.h"
 
 #include <algorithm>
 #include <chrono>
@@ -50,8 +51,13 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p, const c
   SentMeter meter(*session);
   weft_get_statistics(session, &before);
   std::vector<double> times(static_cast<size_t>(runs));
-  for (double &time : times)
-    WEFT_TRY(once(time));
+  {
+    Progress progress(speaks && !options.quiet, "timing", uint64_t(runs));
+    for (double &time : times) {
+      WEFT_TRY(once(time));
+      progress.add(1);
+    }
+  }
   meter.stop();
   weft_get_statistics(session, &after);
   double total = 0;

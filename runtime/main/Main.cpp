@@ -359,7 +359,10 @@ private:
   Status runOnce() {
     double start = now();
     SentMeter meter(*session);
-    WEFT_TRY(call([&](weft_status *s) { return weft_run(session, programName.c_str(), s); }));
+    {
+      Progress progress(chats, "running '" + programName + "'");
+      WEFT_TRY(call([&](weft_status *s) { return weft_run(session, programName.c_str(), s); }));
+    }
     meter.stop();
     say(chats, "ran '%s' (%.3f s)", programName.c_str(), now() - start);
     WEFT_TRY(meter.reduce(*session));

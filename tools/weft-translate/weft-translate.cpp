@@ -34,6 +34,7 @@ static int run(Request &request) {
   }
   if (command == "--build")
     return build(request);
+  runtime::Progress progress(true, command.substr(2) + " of '" + input + "'");
   if (command == "--onnx-to-text" || command == "--text-to-onnx")
     return text::runText(command == "--onnx-to-text", input, output);
   if (command == "--onnx-to-mlir" || command == "--mlir-to-onnx") {

@@ -24,6 +24,12 @@ std::mutex screen;
 bool barShown = false;
 Progress *innermost = nullptr;
 
+/// Tests of what is short want to see it, too.
+double silentSeconds() {
+  const char *told = std::getenv("WEFT_PROGRESS_SECONDS");
+  return told ? std::max(0.0, std::atof(told)) : kSilentSeconds;
+}
+
 void eraseBar() {
   if (!barShown)
     return;
@@ -72,7 +78,10 @@ Progress::Progress(bool speaks, std::string what, uint64_t total, Unit unit,
     std::lock_guard<std::mutex> lock(screen);
     outer = std::exchange(innermost, this);
   }
-  watcher = std::thread([this] { watch(); });
+  double silent = silentSeconds();
+  if (silent == 0)
+    draw(0);
+  watcher = std::thread([this, first = silent == 0 ? kSilentSeconds : silent] { watch(first); });
 }
 
 Progress::~Progress() {
@@ -94,10 +103,10 @@ void Progress::hide() {
   eraseBar();
 }
 
-void Progress::watch() {
+void Progress::watch(double first) {
   bool drawn = drawsOnStderr();
   std::unique_lock<std::mutex> lock(mutex);
-  for (double wait = kSilentSeconds, at = 0;;) {
+  for (double wait = first, at = 0;;) {
     if (ended.wait_for(lock, std::chrono::duration<double>(wait), [this] { return over; }))
       return;
     at += wait;

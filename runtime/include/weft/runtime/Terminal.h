@@ -29,6 +29,7 @@ void tellLine(const char *format, va_list arguments);
 /// seconds, then a bar on a terminal, and elsewhere a line now and then, each
 /// after twice the time of the one before. Ends and vanishes with its scope; of
 /// several the one that began last is shown. Allocates nothing while it runs.
+/// WEFT_PROGRESS_SECONDS says others than two; 0 tells that it begins.
 ///
 ///   Progress progress(speaks, "loading weights", bytes, Progress::Bytes);
 ///   ... progress.add(some); // from any thread
@@ -53,7 +54,7 @@ public:
                      Unit unit, double seconds);
 
 private:
-  void watch();
+  void watch(double first);
   void draw(double seconds);
 
   bool speaks;
