@@ -48,6 +48,8 @@ constexpr const char *kEnd =
 
 std::string takeText(const std::string &file, uint64_t mostBytes, std::string &target) {
   uint64_t size = 0;
+  if (!llvm::sys::fs::exists(file))
+    return "'" + file + "' does not exist";
   if (!llvm::sys::fs::is_regular_file(file) || llvm::sys::fs::file_size(file, size) ||
       size > mostBytes)
     return "'" + file + "' is no file of at most " + std::to_string(mostBytes) + " bytes";

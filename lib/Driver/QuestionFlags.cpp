@@ -90,7 +90,10 @@ weft::driver::withPlan(const std::vector<std::string> &arguments, const std::str
   }
   constexpr uint64_t kMostBytes = 1 << 20;
   auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
-  if (!buffer || (*buffer)->getBufferSize() > kMostBytes)
+  if (!buffer)
+    return llvm::createStringError("--plan '" + file +
+                                   "' cannot be read: " + buffer.getError().message());
+  if ((*buffer)->getBufferSize() > kMostBytes)
     return llvm::createStringError("--plan '" + file + "' is no file of at most " +
                                    std::to_string(kMostBytes) + " bytes");
   std::string wrong;

@@ -141,7 +141,10 @@ ChunkSet StageAssignment::pinsOf(Operation *op) {
 LogicalResult StageAssignment::tellShort(int64_t ops) {
   int64_t stages = *llvm::max_element(place) + 1;
   InFlightDiagnostic diagnostic = function.emitError() << "cannot be cut into " << all;
-  if (all == stages)
+  if (ops == 0)
+    diagnostic << " stages: it has no op that depends on both weights and inputs; compile it "
+                  "without stages";
+  else if (all == stages)
     diagnostic << " stages: it has " << ops
                << " ops that depend on both weights and inputs, and each stage needs one; use at "
                   "most "

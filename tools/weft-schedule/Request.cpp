@@ -164,9 +164,11 @@ Status splitKind(Request &request) {
     std::vector<std::string> names = {"search", "file:FILE"};
     for (const pipeline::Generator &one : pipeline::generators())
       names.push_back(one.name);
-    std::string near = runtime::didYouMean(name, names);
+    std::string near = runtime::didYouMean(name, names), all;
+    for (const std::string &known : names)
+      all += (all.empty() ? "; there is " : ", ") + known;
     return usage("there is no kind of schedule '" + request.kind + "'" +
-                 (near.empty() ? "; --help shows what there is" : near));
+                 (near.empty() ? all : near));
   }
   if (colon != std::string::npos) {
     int64_t chunks = 0;

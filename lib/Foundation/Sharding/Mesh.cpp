@@ -31,8 +31,8 @@ std::optional<Mesh> Mesh::parse(StringRef text, std::string *why) {
     for (auto [index, factor] : llvm::enumerate(factors)) {
       int64_t size = 0;
       if (factor.getAsInteger(10, size) || size < 1)
-        return fail("size of axis '" + name + "' must be a positive integer, found '" + factor +
-                    "'");
+        return fail("size of axis '" + name + "' must be a positive integer, found '" +
+                    (factor.empty() ? sizes : factor) + "'");
       // A bound that no machine reaches keeps all products in 64 bits.
       if (size > (1 << 20) || devices * size > (1 << 20))
         return fail("mesh '" + text + "' has more than 2^20 devices");

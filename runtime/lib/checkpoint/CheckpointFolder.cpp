@@ -102,14 +102,20 @@ Status weft::runtime::chooseCheckpoints(const std::string &path, int64_t step,
     std::string wanted = path + "/" + checkpointName(step);
     if (!isDirectory(wanted) && isDirectory(wanted + ".old"))
       wanted += ".old";
-    if (!isDirectory(wanted))
+    if (!isDirectory(wanted)) {
+      WEFT_TRY(findCheckpoints(path, candidates));
+      std::string there;
+      for (const CheckpointCandidate &candidate : candidates)
+        there += (there.empty() ? "" : ", ") + std::to_string(candidate.step);
       return Status::user("there is no checkpoint of step " + std::to_string(step) + " in '" +
-                          path + "'");
+                          path + "'; it has " + (there.empty() ? "none" : "those of " + there));
+    }
     candidates.push_back(inspectCheckpoint(wanted));
     return {};
   }
   WEFT_TRY(findCheckpoints(path, candidates));
   if (candidates.empty())
-    return Status::user("there is no checkpoint in '" + path + "'");
+    return Status::user("there is no checkpoint in '" + path +
+                        "'; a run that saves there has not come to its first, or saves elsewhere");
   return {};
 }

@@ -52,7 +52,7 @@ says 2 "no command 'tokenz'; did you mean 'tokens'" weft-data tokenz text
 says 2 "no topic 'trainig'.*did you mean 'training'" weft-compile --help=trainig
 says 2 "is fp32, bf16, fp16 or fp64, not 'bp16'; did you mean" weft-compile mlp.onnx --precision bp16
 says 2 "'shardd' is no phase.*did you mean 'sharded'" weft-compile mlp.onnx --compile-to shardd
-says 2 "--comm is inproc, mpi or tcp, not 'tpc'; did you mean 'tcp'" weft-run mlp --comm tpc
+says 2 "--comm is inproc, mpi, tcp or nccl, not 'tpc'; did you mean 'tcp'" weft-run mlp --comm tpc
 says 2 "no input 'X'; there is x; did you mean 'x'" weft-run mlp --input X=x8.npy
 says 2 "no program 'forwrd'; there is forward; did you mean" weft-run mlp --program forwrd
 says 2 "two executables given: 'mlp' and 'mlp'" weft-run mlp mlp
@@ -186,6 +186,80 @@ says 1 "out of range for extent 16; --bind makes 'seq' 32, the model may be made
 says 1 "no program 'step'; compile the model with --train" weft-run mlp --steps 10
 says 2 "say how --generate PROMPT goes on" weft-run train --top-k 3 --data-tokens text:byte --steps 1
 
+# Meshes.
+mesh=(weft-compile -q mlp.onnx --bind batch=8 -o m --mesh)
+says 2 "size of axis 'dp' must be a positive integer, found '0'" "${mesh[@]}" dp=0
+says 2 "size of axis 'dp' must be a positive integer, found '-1'" "${mesh[@]}" dp=-1
+says 2 "size of axis 'dp' must be a positive integer, found 'x'" "${mesh[@]}" dp=x
+says 2 "size of axis 'dp' must be a positive integer, found '4x'" "${mesh[@]}" dp=4x
+says 2 "axis 'dp' is given twice" "${mesh[@]}" dp=2,dp=2
+says 1 "axis dp=16 splits nothing: there are at most 8 parts to share among its 16 processes; .*--allow-idle-axes" "${mesh[@]}" dp=16
+says 1 "cannot be cut into 5 stages: it has no op that depends on both weights and inputs; compile it without stages" "${mesh[@]}" pp=5
+says 2 "--zero needs --train" "${mesh[@]}" dp=2 --zero 1
+says 5 "a process needs 1664 bytes, more than the limit of 1024; use more processes" "${mesh[@]}" dp=1 --memory-limit 1KiB
+says 2 "'cudda' is not one of: cpu, cuda" "${mesh[@]}" dp=2 --target cudda
+says 2 "'skylakeish' is no processor that LLVM knows; names near it: skylake; x86-64-v3 suits most" "${mesh[@]}" dp=2 --processor skylakeish
+says 2 "--plan 'none' cannot be read: No such file or directory" "${mesh[@]}" dp=2 --plan none
+says 2 "neither a file 'none' nor a cluster of that name; those with names are a100" weft-compile mlp.onnx --bind batch=8 --auto --cluster none
+says 2 "how many devices of cluster 'standard'\? give --devices N" weft-plan mlp.onnx --bind batch=8
+says 2 "'none' does not exist" weft-plan gpt.onnx --bind batch=2,seq=8 "${train[@]}" --evaluate dp=2 --profile none
+says 2 "no kind of schedule 'tuesday'; there is search, file:FILE, .*1f1b" weft-schedule tuesday --ranks 2 --microbatches 2
+
+# Trainings, as they are compiled.
+learns=(weft-compile "${gpt[@]}" "${train[@]}" -o m)
+says 2 "--zero is 0, 1, 2 or 3, .* not '4'" "${learns[@]}" --mesh dp=2 --zero 4
+says 2 "splits state over the axes of the batch, and --mesh 'tp=2' has none; write --mesh dp=N" "${learns[@]}" --mesh tp=2 --zero 1
+says 2 "--recompute is none, selective, full or auto, not 'some'" "${learns[@]}" --recompute some
+says 1 "--freeze 'none' matches no weight; weights have names as 'transformer.wte.weight'" "${learns[@]}" --freeze none
+says 1 "--param-group 'none' matches no weight; weights have names as" "${learns[@]}" --param-group none:lr_scale=2
+says 2 "--microbatches wants a whole number of at least 1, not '0'" "${learns[@]}" --microbatches 0
+says 2 "--seed wants a seed, a whole number from 0 to" "${learns[@]}" --seed x
+says 2 "--grad-dtype is fp32, bf16, fp16 or fp64, not 'f9'" "${learns[@]}" --grad-dtype f9
+says 2 "--batch-stats is global or per-microbatch, not 'no'" "${learns[@]}" --batch-stats no
+says 1 "heads=3 does not divide hidden=100 \(remainder 1\); choose heads=2 or 4, or another hidden" weft-translate --build gpt2:hidden=100,heads=3 -o z.onnx
+says 1 "layers=x is not a whole number" weft-translate --build gpt2:layers=x -o z.onnx
+
+# Trainings, as they are run.
+learn=(weft-run train --data-tokens text:byte)
+says 2 "--steps wants a whole number of at least 0, not '-1'" "${learn[@]}" --steps -1
+says 2 "--steps wants data: --data NAME=FILE.npy or --data-tokens FILE" weft-run train --steps 2
+says 1 "token file 'none' cannot be read: No such file" weft-run train --steps 2 --data-tokens none:byte
+says 1 "'text:bytes' cannot be read: .*; token types are :u16, :u32 and :byte" weft-run train --steps 2 --data-tokens text:bytes
+says 2 "--every wants a whole number of at least 1, not '0'" "${learn[@]}" --steps 2 --every 0 --save c2
+says 2 "--every wants --save DIR" "${learn[@]}" --steps 2 --every 2
+says 2 "--eval-every wants --eval-data" "${learn[@]}" --steps 2 --eval-every 2
+says 2 "--shuffle wants a seed" "${learn[@]}" --steps 2 --shuffle x
+says 1 "'ck' holds checkpoints of an earlier run; go on with --resume ck, or choose another directory" "${learn[@]}" --steps 2 --save ck
+says 1 "no checkpoint folder 'none'; --resume wants the folder that was given to --save" "${learn[@]}" --steps 2 --resume none
+mkdir empty
+says 1 "no checkpoint in 'empty'; a run that saves there has not come to its first" "${learn[@]}" --steps 2 --resume empty
+says 2 "nothing feeds 'labels' of program 'step'; add --data NAME=FILE.npy" weft-run train --steps 2 --data input_ids=ids.npy
+says 1 "'high.npy', sample 0, element 0: [0-9]+ is not a class: these are 0 to 255 \(input 'labels'\)" \
+  weft-run train --steps 2 --data input_ids=ids.npy --data labels=high.npy
+says 1 "input 'input_ids' of program 'step' is i64, but 'x8.npy' is f32; convert the file" weft-run train --steps 2 --data input_ids=x8.npy --data labels=ids.npy
+says 2 "--generate wants a value: --generate PROMPT" weft-run train --generate
+says 2 "--program are for single runs, not for training" "${learn[@]}" --steps 2 --program forward
+says 1 "--log: 'none/log' cannot be written: No such file" "${learn[@]}" --steps 1 --log none/log
+says 2 "--export-onnx wants one --weights CHECKPOINT" weft-translate --export-onnx gpt.onnx -o z.onnx
+says 1 "no checkpoint of step 77 in 'ck'; it has those of 6" weft-translate --export-onnx gpt.onnx --weights ck --step 77 -o z.onnx
+# One that was damaged is passed over, and told.
+cp -r ck rotten && weft-run train -q --data-tokens text:byte --steps 8 --resume rotten --save rotten >/dev/null || exit 1
+printf x | dd of="$(ls rotten/step-00000008/*.safetensors | head -1)" bs=1 seek=1000 conv=notrunc status=none
+says 0 "warning: .*'rotten/step-00000008' is damaged and passed over: .*checksum" "${learn[@]}" --steps 8 --resume rotten
+
+# Single runs.
+says 1 "'./none' cannot be run: No such file or directory; weft-compile MODEL.onnx -o OUT makes one" weft-run none
+says 2 "inputs are missing; add --input x=FILE.npy" weft-run mlp
+says 2 "--input wants NAME=FILE.npy, not 'x'" weft-run mlp --input x
+says 1 "'none.npy' cannot be read: No such file" weft-run mlp --input x=none.npy
+says 1 "'text' is not a .npy file" weft-run mlp --input x=text
+says 1 "input 'x' must be 8x8 f32, but 'ids.npy' is 2x8 i64; convert the file" weft-run mlp --input x=ids.npy
+says 2 "the program is for 1 ranks, not 2; run it with -n 1, or compile it with another --mesh" weft-run mlp -n 2 --input x=x8.npy
+says 1 "cannot write the standard output: No space left" bash -c 'weft-compile mlp.onnx --bind batch=8 --explain -q -o m >/dev/full'
+says 2 "--shape wants sizes like 8x64, or scalar, not '0'" weft-data npy --shape 0 -o z.npy
+says 2 "--fill wants zeros, range, random" weft-data npy --shape 2 --fill foo -o z.npy
+says 1 "'none' cannot be read: No such file" weft-data tokens none -o z
+
 # Checkpoints serve: the same logits from both executables, and texts.
 says 0 "weights of 'ck' after step 6" weft-run train --program forward --resume ck --input input_ids=ids.npy --output-dir out
 says 0 "logits: max error .* ok" weft-run kept --resume ck --input input_ids=ids.npy --expect logits=out/logits.npy
@@ -221,4 +295,4 @@ done
 silent $'\x1b' weft-run mlp --input x=x8.npy
 
 echo "$checks mistakes, $failures answered badly"
-[ $failures -eq 0 ] && [ $checks -ge 85 ]
+[ $failures -eq 0 ] && [ $checks -ge 170 ]

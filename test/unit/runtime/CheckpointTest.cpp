@@ -172,7 +172,8 @@ TEST_F(Checkpoint, AStepThatIsAskedForIsTheOneThatLoads) {
   EXPECT_EQ(load(model, options), "");
   EXPECT_EQ(model.compare(3), "");
   options.step = 4;
-  EXPECT_EQ(load(model, options), "there is no checkpoint of step 4 in '" + folder + "'");
+  EXPECT_EQ(load(model, options),
+            "there is no checkpoint of step 4 in '" + folder + "'; it has those of 5, 3");
   // One folder may be named as well.
   std::string whole = folder;
   folder += "/step-00000003";
