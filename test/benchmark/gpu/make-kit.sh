@@ -168,13 +168,17 @@ chmod +x "$folder/run.sh" "$folder/train.sh"
 
 # --- Part h: trainings for the GPU, and what the CPU's executables say of them ----------------------------------------------
 mkdir -p "$folder/train"
-training() { # NAME PRECISION LIMIT CHIP
-  local name=$1 executable=$folder/train/$1.gpu
+training() { # NAME PRECISION LIMIT CHIP [MESH]
+  local name=$1 executable=$folder/train/$1.gpu mesh=()
+  if [ $# -gt 4 ]; then
+    mesh=(--mesh "$5")
+    echo 2 > "$folder/train/$name.ranks"
+  fi
   local compile=("$weft/weft-compile" -q "$objects/gpt.onnx" --bind batch=4,seq=64 --precision "$2" --attention decomposed
     --train --loss softmax_cross_entropy:logits,labels --optimizer adamw:lr=0.003,clip=1 --copy-weights)
   echo "--steps 10" > "$folder/train/$name.flags"
   echo "$3" > "$folder/train/$name.limit"
-  "${compile[@]}" --target "cuda:$4" -o "$executable"
+  "${compile[@]}" "${mesh[@]}" --target "cuda:$4" -o "$executable"
   "${compile[@]}" -o "$objects/$name.cpu"
   "$weft/weft-run" "$objects/$name.cpu" -q --data-tokens "$folder/train/data:byte" --steps 10 --log "$folder/train/$name.jsonl"
 }
@@ -187,6 +191,9 @@ if [ -n "$weft" ]; then
   training gpt-bf16 bf16 2e-2 sm_90
   # A newer GPU than the chip's assembles the text.
   training gpt-text fp32 1e-4 sm_80
+  # Two ranks on the GPU: NCCL's own sums, and those that kernels of ours make of what it moves.
+  training gpt-nccl-dp fp32 1e-4 sm_90 dp=2
+  training gpt-nccl-tp bf16 2e-2 sm_90 tp=2
 fi
 
 bytes=$(du -sb "$folder" | cut -f1)

@@ -34,6 +34,13 @@ else
   echo 'SKIPPED: nccl under mpirun, MPI was not found'
 fi
 
+# A GPU for each rank, unless they shall share: then NCCL has to believe that they are on two machines.
+expect 1 'error: .*the machine has 1 GPUs for 2 ranks' env WEFT_EMULATED_GPUS=1 "$run" --comm nccl "$two" "${train[@]}"
+expect 0 '2 ranks over nccl' env WEFT_EMULATED_GPUS=1 WEFT_CUDA_SHARE=1 "$run" --comm nccl "$two" "${train[@]}" --log "$work/shared.jsonl"
+same shared
+expect 1 'NCCL failed at joining a group: invalid usage \(5\)' \
+  env WEFT_EMULATED_GPUS=1 WEFT_CUDA_SHARE=1 NCCL_HOSTID=one "$run" --comm nccl "$two" "${train[@]}"
+
 # Without the library, or with another one, there is one error, and nothing else is tried.
 mkdir "$work/driver"
 cp -P "$WEFT_CUDA_PATH"/libcuda.so* "$WEFT_CUDA_PATH"/libcublasLt.so* "$work/driver"

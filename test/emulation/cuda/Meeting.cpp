@@ -43,6 +43,13 @@ Meeting::~Meeting() {
 }
 
 bool Meeting::haveAllCome() const { return shared->come.load() >= members; }
+bool Meeting::isTwin(uint64_t identity) {
+  shared->identities[me] = identity;
+  for (int member = 0; member < members; ++member)
+    if (member != me && shared->identities[member].load() == identity)
+      return true;
+  return false;
+}
 void Meeting::leave() { shared->left.fetch_add(1); }
 bool Meeting::haveAllLeft() const { return shared->left.load() >= members; }
 

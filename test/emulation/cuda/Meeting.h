@@ -30,6 +30,8 @@ public:
   Meeting(const Meeting &) = delete;
 
   bool haveAllCome() const;
+  /// Tells what the member is; whether another one that has come is the same.
+  bool isTwin(uint64_t identity);
   void leave();
   bool haveAllLeft() const;
 
@@ -50,7 +52,8 @@ private:
   };
   struct Shared {
     std::atomic<int> come, left;
-    Channel channels[kMost][kMost + 1]; // from, to
+    std::atomic<uint64_t> identities[kMost]; // 0: not told
+    Channel channels[kMost][kMost + 1];      // from, to
   };
   Meeting(int members, int me) : members(members), me(me) {}
   static uint64_t placeOf(int from, int to);

@@ -18,6 +18,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <unistd.h>
 
 using namespace weft;
 using namespace weft::emulated;
@@ -389,8 +391,12 @@ NcclResult ncclCommInitRankConfig(NcclComm *comm, int members, NcclUniqueId id, 
   made->meeting.reset(Meeting::open(id.internal, members, me));
   if (!made->meeting)
     return NcclSystemError;
+  // Two members on one GPU are a mistake, unless they name two machines; threads have one each.
+  const char *host = std::getenv("NCCL_HOSTID");
+  uint64_t identity = std::hash<std::string>()(host ? host : std::to_string(getpid())) | 1;
+  bool isTwin = host && made->meeting->isTwin(identity);
   *comm = reinterpret_cast<NcclComm>(new CommPtr(std::move(made)));
-  return NcclInProgress;
+  return isTwin ? NcclInvalidUsage : NcclInProgress;
 }
 
 NcclResult ncclCommGetAsyncError(NcclComm comm, NcclResult *result) {

@@ -23,12 +23,18 @@ Status CudaDevice::make(const DeviceOptions &options, std::unique_ptr<Device> &d
   WEFT_TRY(Driver::open(driver));
   int count = 0;
   WEFT_CUDA_TRY(*driver, deviceCount(&count), "counting the GPUs");
-  if (options.numLocalRanks > count)
+  const char *wish = std::getenv("WEFT_CUDA_SHARE");
+  bool isShared = options.numLocalRanks > count;
+  if (isShared && (count == 0 || !wish || std::string(wish) != "1"))
     return Status::user("the machine has " + std::to_string(count) + " GPUs for " +
                         std::to_string(options.numLocalRanks) +
                         " ranks; use more machines, or compile for fewer ranks");
-  std::unique_ptr<CudaDevice> made(new CudaDevice(options, *driver, int(options.localRank)));
-  WEFT_TRY(made->open().prefix("GPU " + std::to_string(options.localRank)));
+  // NCCL takes two ranks on one GPU for a mistake, unless they say that they are on two machines.
+  if (isShared)
+    setenv("NCCL_HOSTID", ("weft-" + std::to_string(options.localRank)).c_str(), 0);
+  int gpu = int(options.localRank % count);
+  std::unique_ptr<CudaDevice> made(new CudaDevice(options, *driver, gpu));
+  WEFT_TRY(made->open().prefix("GPU " + std::to_string(gpu)));
   device = std::move(made);
   return {};
 }

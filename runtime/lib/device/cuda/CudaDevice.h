@@ -25,7 +25,8 @@ class CudaDevice : public Device, private HostQueue::Owner {
 public:
   static constexpr const char *kName = "cuda";
 
-  /// GPU number `options.localRank` of the machine.
+  /// GPU number `options.localRank` of the machine. With WEFT_CUDA_SHARE=1 ranks may outnumber the
+  /// GPUs, for tests: they take turns.
   static Status make(const DeviceOptions &options, std::unique_ptr<Device> &device);
   ~CudaDevice() override;
 

@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: train.sh [--folder DIR] [--json FILE]
 #   DIR (default: train beside this script) holds data, and of each training NAME: the executable NAME.gpu, its flags in
-#   NAME.flags, the log that is expected, NAME.jsonl, and in NAME.limit the largest relative difference of a loss.
+#   NAME.flags, the log that is expected, NAME.jsonl, and in NAME.limit the largest relative difference of a loss. NAME.ranks,
+#   where it is, says of how many ranks it is: processes that share the GPU, and whose collectives are NCCL's.
 set -uo pipefail
 folder=$(cd "$(dirname "$0")" && pwd)/train
 json=
@@ -46,12 +47,33 @@ difference() { # EXPECTED FOUND
     END { printf "%d %.3g %s\n", NR, worst, NR == 0 || bad ? "no" : "yes" }'
 }
 
+# Of several ranks, as torchrun starts them; the worst exit code.
+train() { # NAME ARGUMENTS...
+  local name=$1 ranks=1 rank worst=0 jobs=()
+  shift
+  [ ! -e "$folder/$name.ranks" ] || ranks=$(cat "$folder/$name.ranks")
+  if [ "$ranks" -eq 1 ]; then
+    "$folder/$name.gpu" "$@"
+    return
+  fi
+  for ((rank = 0; rank < ranks; rank++)); do
+    env RANK=$rank WORLD_SIZE="$ranks" MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 12000)) WEFT_CUDA_SHARE=1 \
+      NCCL_NET=Socket NCCL_SOCKET_IFNAME=lo NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_IB_DISABLE=1 NCCL_NVLS_ENABLE=0 \
+      "$folder/$name.gpu" --comm nccl --timeout 60 "$@" &
+    jobs+=($!)
+  done
+  for rank in "${jobs[@]}"; do
+    wait "$rank" || { code=$?; [ $code -le $worst ] || worst=$code; }
+  done
+  return $worst
+}
+
 failed=0
 for expected in "$folder"/*.jsonl; do
   name=$(basename "$expected" .jsonl)
   read -r -a flags < "$folder/$name.flags"
   start=$(date +%s%N)
-  "$folder/$name.gpu" --data-tokens "$folder/data:byte" "${flags[@]}" --log "$work/log.jsonl" > "$work/log" 2>&1 < /dev/null
+  train "$name" --data-tokens "$folder/data:byte" "${flags[@]}" --log "$work/log.jsonl" > "$work/log" 2>&1 < /dev/null
   code=$?
   seconds=$(awk -v ns=$(($(date +%s%N) - start)) 'BEGIN { printf "%.2f", ns / 1e9 }')
   if grep -q 'the CUDA driver cannot be opened\|CUDA_ERROR_NO_DEVICE' "$work/log"; then
