@@ -140,6 +140,9 @@ void KernelLowering::emitFlat(KernelTiling &tiling, GridElements &elements,
   for (LoopNest &nest : numbers)
     if (!isUnread(nest))
       emitter.emit(nest);
+  // All threads have read for them what one may overwrite.
+  if (!numbers.empty() && placement.overwrites())
+    gpu::BarrierOp::create(code, loc);
   MutableArrayRef<LoopNest> joint = all.drop_while(isCopy).empty()
                                         ? MutableArrayRef<LoopNest>()
                                         : all.take_while(std::not_fn(isCopy));

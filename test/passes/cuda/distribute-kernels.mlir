@@ -57,6 +57,26 @@ func.func @in_place(%x: tensor<8xf32>) -> tensor<8xf32> attributes {rt.in_place 
   return %0 : tensor<8xf32>
 }
 
+// Single elements are computed by all threads; one of them may overwrite what they read when all have.
+// CHECK-LABEL: gpu.func @number_in_place(
+// CHECK-SAME: %{{[^:]+}}: memref<1xf32>{{[^%]*}}%{{[^:]+}}: memref<1xf32>{{[^%]*}}%[[FIRST:[^:]+]]: memref<1xf32>{{[^%]*}}%[[BOTH:[^:]+]]: memref<1xf32>
+// CHECK: memref.load %[[BOTH]]
+// CHECK: gpu.barrier
+// CHECK: memref.store %{{.*}}, %[[FIRST]]
+// CHECK: memref.store %{{.*}}, %[[BOTH]]
+func.func @number_in_place(%x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32>, tensor<f32>) attributes {rt.in_place = array<i64: -1, 0>} {
+  %0 = nn.cast %x : (tensor<f32>) -> tensor<f64>
+  %1 = nn.cast %y : (tensor<f32>) -> tensor<f64>
+  %2 = nn.div %0, %1 : tensor<f64>
+  %3 = nn.div %1, %2 : tensor<f64>
+  %4 = nn.sqrt %3 : tensor<f64>
+  %5 = nn.div %1, %4 : tensor<f64>
+  %6 = nn.min %5, %1 : tensor<f64>
+  %7 = nn.cast %4 : (tensor<f64>) -> tensor<f32>
+  %8 = nn.cast %6 : (tensor<f64>) -> tensor<f32>
+  return %7, %8 : tensor<f32>, tensor<f32>
+}
+
 // Conditions of which both branches only read are chosen late, so that lanes read together: outside of the operand the
 // place is moved into it, and the element not used.
 // CHECK-LABEL: gpu.func @padded(
