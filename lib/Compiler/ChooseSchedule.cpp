@@ -21,7 +21,7 @@ LogicalResult weft::chooseSchedule(Compilation &compilation) {
     return failure();
   PhaseOptions &phases = compilation.options.phases;
   FailureOr<std::vector<dist::RatedSchedule>> rated =
-      dist::rateSchedules(compilation.getModule(), *costs, phases.stages);
+      dist::rateSchedules(compilation.getModule(), *costs, phases.stages, phases.stageCosts);
   if (failed(rated))
     return failure();
   int64_t least = std::numeric_limits<int64_t>::max();

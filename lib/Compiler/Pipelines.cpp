@@ -146,7 +146,7 @@ static void buildBetween(OpPassManager &pm, Phase phase, const PhaseOptions &opt
     return buildScheduled(pm);
   case Phase::Staged:
     return pm.addPass(createOnMesh([&](OpPassManager &pm) {
-      pm.addPass(dist::createDistCutStages({options.schedule, options.stages}));
+      pm.addPass(dist::createDistCutStages({options.schedule, options.stages, options.stageCosts}));
     }));
   case Phase::Import:
   case Phase::Executable:

@@ -45,7 +45,8 @@ std::string checkStages(const Options &options, bool resumes) {
   if (!stageAxisOf(options.compile.phases).empty())
     return "";
   for (const GivenFlag &given : options.given)
-    if (!resumes && !options.isAuto && (given.flag == "--schedule" || given.flag == "--stages"))
+    if (!resumes && !options.isAuto &&
+        (given.flag == "--schedule" || given.flag == "--stages" || given.flag == "--stage-costs"))
       return given.flag + " is for the stages of a pipeline, and there are none; cut the model " +
              "with --mesh pp=N, or leave " + given.flag + " out";
   return "";

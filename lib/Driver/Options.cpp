@@ -1,6 +1,7 @@
 // The flags of weft-compile.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Options.h"
+#include "passes/dist/OpCosts.h"
 #include "passes/dist/StageChoice.h"
 #include "weft/Cost/Cluster.h"
 #include "weft/Pipeline/Check.h"
@@ -176,6 +177,15 @@ std::string takeSchedule(const std::string &text, std::string &target) {
   return why.empty() ? "" : "'" + file.str() + "': " + why;
 }
 
+std::string takeStageCosts(const std::string &file, std::string &target) {
+  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!buffer)
+    return "cannot read '" + file + "': " + buffer.getError().message();
+  target = (*buffer)->getBuffer().str();
+  llvm::Expected<dist::StageCosts> costs = dist::StageCosts::read(target);
+  return costs ? "" : "'" + file + "': " + llvm::toString(costs.takeError());
+}
+
 void addBinding(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("bind", "What the model leaves open");
   acts.at(
@@ -238,6 +248,14 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                     options.compile.phases.stages = text;
                     return llvm::toString(dist::checkStages(text));
                   }));
+  acts.at(Phase::Staged,
+          flags.value("--stage-costs", "FILE",
+                      "how long nodes take, for the cut into stages (pp) and the choice of a "
+                      "schedule: lines 'REGEX F=SECONDS [B=SECONDS] [W=SECONDS]' of all nodes that "
+                      "match, below 'weft stage costs 1'; default: the model of costs",
+                      [&options](const std::string &text) {
+                        return takeStageCosts(text, options.compile.phases.stageCosts);
+                      }));
   acts.at(Phase::Sharded,
           flags.toggle(
               "--allow-idle-axes",

@@ -186,7 +186,8 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
       return signalPassFailure();
     std::vector<RatedSchedule> rated;
     if (schedule.empty()) {
-      FailureOr<std::vector<RatedSchedule>> all = rateSchedules(getOperation(), *costs, stages);
+      FailureOr<std::vector<RatedSchedule>> all =
+          rateSchedules(getOperation(), *costs, stages, stageCosts);
       if (failed(all))
         return signalPassFailure();
       rated = std::move(*all);
@@ -206,13 +207,15 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
     StateHomes homes;
     for (auto [index, function] : llvm::enumerate(programsByLead(getOperation()))) {
       StageAssignment chunks(function, place);
-      if (index > 0)
+      if (index > 0) {
         chunks.follow(homes);
-      else if (failed(chunks.cut(*costs, stages, homes)))
-        return signalPassFailure();
-      else
+      } else {
+        FailureOr<OpCosts> ops = opCostsOf(function, chunks, *costs, stageCosts);
+        if (failed(ops) || failed(chunks.cut(*ops, stages, homes)))
+          return signalPassFailure();
         tell(function, StringRef(name).contains('\n') ? "as written" : name, *chosen, rated, chunks,
-             *costs);
+             *ops);
+      }
       StageWriter(function, mesh, *axis, place, chunks).run(homes);
     }
   }
@@ -220,12 +223,12 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
 private:
   /// Leaves word of the schedule, for what comes later, why it is this one, and of the chunks.
   void tell(func::FuncOp function, std::string name, const pipeline::Schedule &schedule,
-            ArrayRef<RatedSchedule> all, StageAssignment &cut, const CostModel &costs) {
+            ArrayRef<RatedSchedule> all, StageAssignment &cut, const OpCosts &costs) {
     cut.tellUneven(costs);
     pipeline::Costs each = chunkCosts(function, cut, costs);
     getOperation()->setAttr(
-        kChunkRowsAttr,
-        writeChunkRows(&getContext(), chunkRows(function, cut, costs.mesh(), schedule, each)));
+        kChunkRowsAttr, writeChunkRows(&getContext(), chunkRows(function, cut, costs.model().mesh(),
+                                                                schedule, each)));
     RatedSchedule own = rate(std::move(name), schedule, each);
     Builder builder(&getContext());
     std::string text;

@@ -248,7 +248,7 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
     chunks on a stage.
 
     The line of the program that updates state, or else of the first, is cut: its forward ops that depend on both weights
-    and inputs, in program order, where `stages` says, or into pieces of about equal seconds and, among these, where the fewest bytes
+    and inputs, in program order, where `stages` says, or into pieces of about equal seconds (modelled, or as `stage-costs` says) and, among these, where the fewest bytes
     cross. The rest follows. A weight
     is held by the stages whose ops read it, and the optimizer's state and ops with it; a tied one by several. Masks, positions and casts
     are made wherever they are read. Gradients take the line back: each op runs at the latest stage, not behind the
@@ -262,7 +262,9 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
     Dist_ScheduleOption,
     Option<"stages", "stages", "std::string", "\"\"",
            "Where chunks begin: the first node of each but the first (REGEX;REGEX), or how many of the model's equal blocks each has "
-           "(blocks:5,7); default: about equal seconds; set it where measured times are others">];
+           "(blocks:5,7); default: about equal seconds; set it where measured times are others">,
+    Option<"stageCosts", "stage-costs", "std::string", "\"\"",
+           "Seconds of nodes (the text of passes/dist/OpCosts.h); default: the model of costs; set it where measured times are others">];
 }
 
 def DistPartition : Dist_Pass<"dist-partition"> {

@@ -19,13 +19,8 @@ namespace weft::dist {
 /// Times within this of each other are alike: models of costs are not better.
 static constexpr double kAlike = 1.01;
 
-static bool isWeightGradient(Operation *op) {
-  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-  return role && role.getValue() == nn::kRoleWeightGradient;
-}
-
-pipeline::Costs chunkCosts(func::FuncOp program, StageAssignment &chunks, const CostModel &costs) {
-  const Mesh &mesh = costs.mesh();
+pipeline::Costs chunkCosts(func::FuncOp program, StageAssignment &chunks, const OpCosts &costs) {
+  const Mesh &mesh = costs.model().mesh();
   double parts = double(mesh.deviceCount() / mesh.size(*mesh.stageAxis()));
   pipeline::Costs result;
   result.chunks.resize(chunks.everywhere().size(), {0, 0, 0, 0, 0, 0, 0});
@@ -46,7 +41,7 @@ pipeline::Costs chunkCosts(func::FuncOp program, StageAssignment &chunks, const 
       pipeline::ChunkCosts &chunk = result.chunks[size_t(number)];
       (isForward  ? chunk.forward
        : isWeight ? chunk.weight
-                  : chunk.backward) += secondsOf(&op, costs, parts);
+                  : chunk.backward) += costs.seconds(&op, parts);
       if (isForward && readByWeight)
         chunk.keptForWeight += bytes;
       else if (isForward && readByBackward)
@@ -111,7 +106,7 @@ SmallVector<func::FuncOp> programsByLead(ModuleOp module) {
 }
 
 FailureOr<std::vector<RatedSchedule>> rateSchedules(ModuleOp module, const CostModel &costs,
-                                                    StringRef stages) {
+                                                    StringRef stages, StringRef stageCosts) {
   std::vector<RatedSchedule> all;
   SmallVector<func::FuncOp> programs = programsByLead(module);
   if (programs.empty())
@@ -119,7 +114,11 @@ FailureOr<std::vector<RatedSchedule>> rateSchedules(ModuleOp module, const CostM
   func::FuncOp program = programs.front();
   const Mesh &mesh = costs.mesh();
   int64_t ranks = mesh.size(*mesh.stageAxis()), microbatches = mesh.groupSize(mesh.temporalAxes());
-  int64_t most = StageAssignment(program, {0}).line().size();
+  StageAssignment whole(program, {0});
+  int64_t most = whole.line().size();
+  FailureOr<OpCosts> ops = opCostsOf(program, whole, costs, stageCosts);
+  if (failed(ops))
+    return failure();
   // Schedules that place chunks alike share the cut.
   std::map<std::vector<int32_t>, pipeline::Costs> cuts;
   for (const pipeline::Generator &generator : pipeline::generators()) {
@@ -136,9 +135,9 @@ FailureOr<std::vector<RatedSchedule>> rateSchedules(ModuleOp module, const CostM
     if (isNew) {
       StageAssignment chunks(program, place);
       StateHomes homes;
-      if (failed(chunks.cut(costs, stages, homes)))
+      if (failed(chunks.cut(*ops, stages, homes)))
         return failure();
-      cut->second = chunkCosts(program, chunks, costs);
+      cut->second = chunkCosts(program, chunks, *ops);
     }
     all.push_back(rate(generator.name + (hasNumber ? ":" + std::to_string(perRank) : std::string()),
                        generator.make(int32_t(ranks), int32_t(perRank), int32_t(microbatches)),

@@ -3,7 +3,7 @@
 #ifndef WEFT_PASSES_DIST_SCHEDULERATING_H
 #define WEFT_PASSES_DIST_SCHEDULERATING_H
 
-#include "weft/Cost/CostModel.h"
+#include "passes/dist/OpCosts.h"
 #include "weft/Pipeline/Costs.h"
 #include "weft/Pipeline/Schedule.h"
 
@@ -30,7 +30,7 @@ struct RatedSchedule {
 /// crosses, and the bytes of what gradients read of forward passes: for one device of a stage and
 /// one microbatch.
 pipeline::Costs chunkCosts(mlir::func::FuncOp program, StageAssignment &chunks,
-                           const CostModel &costs);
+                           const OpCosts &costs);
 
 /// Times the schedule, whose chunks cost `chunks`; forward passes alone if there is no way back.
 RatedSchedule rate(std::string name, pipeline::Schedule schedule, const pipeline::Costs &chunks);
@@ -41,10 +41,13 @@ llvm::SmallVector<mlir::func::FuncOp> programsByLead(mlir::ModuleOp module);
 /// All schedules with names for a module at `sharded` that has several stages, with one or two
 /// chunks on a rank or as many as `stages` tells of (cutAsSaid), the best first: that of the
 /// shortest time, and of those within a hundredth of it the one that keeps least, and of those the
-/// simplest. There are none if no schedule has as many chunks as `stages` tells of. Fails as
-/// StageAssignment::cut does.
-mlir::FailureOr<std::vector<RatedSchedule>>
-rateSchedules(mlir::ModuleOp module, const CostModel &costs, llvm::StringRef stages);
+/// simplest. There are none if no schedule has as many chunks as `stages` tells of. Ops
+/// take what `stageCosts` says (StageCosts) or, if it is empty, the model. Fails as
+/// StageAssignment::cut and OpCosts::of do.
+mlir::FailureOr<std::vector<RatedSchedule>> rateSchedules(mlir::ModuleOp module,
+                                                          const CostModel &costs,
+                                                          llvm::StringRef stages,
+                                                          llvm::StringRef stageCosts);
 
 } // namespace weft::dist
 

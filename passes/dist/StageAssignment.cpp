@@ -159,7 +159,7 @@ LogicalResult StageAssignment::tellShort(int64_t ops) {
 }
 
 /// Whatever the schedule is, ranks wait for the longest stage.
-void StageAssignment::tellUneven(const CostModel &costs) {
+void StageAssignment::tellUneven(const OpCosts &costs) {
   std::vector<Operation *> ops = line();
   std::vector<int64_t> chunks;
   for (Operation *op : ops)
@@ -177,7 +177,7 @@ void StageAssignment::tellUneven(const CostModel &costs) {
                            << "; use fewer stages";
 }
 
-LogicalResult StageAssignment::cut(const CostModel &costs, StringRef said, StateHomes &found) {
+LogicalResult StageAssignment::cut(const OpCosts &costs, StringRef said, StateHomes &found) {
   homes = &found;
   std::vector<Operation *> ops = line();
   if (int64_t(ops.size()) < all)

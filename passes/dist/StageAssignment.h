@@ -3,8 +3,8 @@
 #ifndef WEFT_PASSES_DIST_STAGEASSIGNMENT_H
 #define WEFT_PASSES_DIST_STAGEASSIGNMENT_H
 
+#include "passes/dist/OpCosts.h"
 #include "passes/dist/OpQueries.h"
-#include "weft/Cost/CostModel.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -46,9 +46,9 @@ public:
   /// Cuts the line where `said` says (cutAsSaid), or else into pieces of about equal seconds, with
   /// the fewest bytes across borders among those, and gives `homes` the chunks of each state.
   /// Fails, with the reason told, if the line has fewer ops than there are chunks, or other places.
-  mlir::LogicalResult cut(const CostModel &costs, llvm::StringRef said, StateHomes &homes);
+  mlir::LogicalResult cut(const OpCosts &costs, llvm::StringRef said, StateHomes &homes);
   /// Warns if one stage of the cut is so long that the others idle for most of the time.
-  void tellUneven(const CostModel &costs);
+  void tellUneven(const OpCosts &costs);
   /// The ops that a cut parts, in program order.
   std::vector<mlir::Operation *> line();
   /// Places a program by where its state is.

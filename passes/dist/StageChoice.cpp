@@ -59,7 +59,7 @@ std::string plural(size_t count, const char *word) {
 /// The positions on a line at which chunks but the first begin.
 class Choice {
 public:
-  Choice(ArrayRef<Operation *> line, const CostModel &costs, ArrayRef<int32_t> place)
+  Choice(ArrayRef<Operation *> line, const OpCosts &costs, ArrayRef<int32_t> place)
       : line(line), costs(costs), chunks(place.size()),
         stages(size_t(*llvm::max_element(place)) + 1) {}
 
@@ -163,13 +163,13 @@ private:
   }
 
   ArrayRef<Operation *> line;
-  const CostModel &costs;
+  const OpCosts &costs;
   size_t chunks, stages;
 };
 
 } // namespace
 
-llvm::Expected<std::vector<int64_t>> cutAsSaid(ArrayRef<Operation *> line, const CostModel &costs,
+llvm::Expected<std::vector<int64_t>> cutAsSaid(ArrayRef<Operation *> line, const OpCosts &costs,
                                                ArrayRef<int32_t> place, StringRef text) {
   if (llvm::Error wrong = checkStages(text))
     return std::move(wrong);

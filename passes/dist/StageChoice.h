@@ -3,7 +3,7 @@
 #ifndef WEFT_PASSES_DIST_STAGECHOICE_H
 #define WEFT_PASSES_DIST_STAGECHOICE_H
 
-#include "weft/Cost/CostModel.h"
+#include "passes/dist/OpCosts.h"
 
 #include "mlir/IR/Operation.h"
 #include "llvm/Support/Error.h"
@@ -24,8 +24,8 @@ int64_t chunksSaid(llvm::StringRef text);
 /// are in each; what is before the blocks is of the first chunk, what is behind of the last. Of the
 /// places that part equal blocks those are taken where the least crosses.
 llvm::Expected<std::vector<int64_t>> cutAsSaid(llvm::ArrayRef<mlir::Operation *> line,
-                                               const CostModel &costs,
-                                               llvm::ArrayRef<int32_t> place, llvm::StringRef text);
+                                               const OpCosts &costs, llvm::ArrayRef<int32_t> place,
+                                               llvm::StringRef text);
 
 } // namespace weft::dist
 

@@ -3,7 +3,6 @@
 #include "passes/dist/StageCut.h"
 
 #include "passes/dist/OpQueries.h"
-#include "weft/Interfaces/OpInterfaces.h"
 
 #include <limits>
 
@@ -17,29 +16,20 @@ double globalBytes(Value value) {
   return double(bytesOf(cast<RankedTensorType>(globalType(value.getType()))));
 }
 
-double secondsOf(Operation *op, const CostModel &costs, double parts) {
-  FactorRule rule = globalRuleOf(op);
-  double flops = 1, bytes = 0;
-  for (const Factor &factor : rule.factors)
-    flops *= double(factor.size);
-  auto shardable = dyn_cast<ShardableOpInterface>(op);
-  flops *= shardable ? shardable.getFlopsPerPoint() : 0;
-  for (Value operand : op->getOperands())
-    bytes += globalBytes(operand);
-  for (Value result : op->getResults())
-    bytes += globalBytes(result);
-  return costs.seconds(flops / parts, bytes / parts, arithmeticOf(op->getResult(0).getType()));
+bool isWeightGradient(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+  return role && role.getValue() == nn::kRoleWeightGradient;
 }
 
 namespace {
 
 class LineCutter {
 public:
-  LineCutter(ArrayRef<Operation *> line, const CostModel &costs, ArrayRef<int32_t> place)
+  LineCutter(ArrayRef<Operation *> line, const OpCosts &costs, ArrayRef<int32_t> place)
       : line(line), place(place), crossing(crossingSeconds(line, costs)) {
     sums.push_back(0);
     for (Operation *op : line)
-      sums.push_back(sums.back() + secondsOf(op, costs));
+      sums.push_back(sums.back() + costs.seconds(op));
   }
 
   std::vector<int64_t> run() {
@@ -108,9 +98,9 @@ private:
 
 } // namespace
 
-std::vector<double> crossingSeconds(ArrayRef<Operation *> line, const CostModel &costs,
+std::vector<double> crossingSeconds(ArrayRef<Operation *> line, const OpCosts &costs,
                                     double parts) {
-  AxisList axis = {*costs.mesh().stageAxis()};
+  AxisList axis = {*costs.model().mesh().stageAxis()};
   llvm::DenseMap<Operation *, size_t> number;
   for (auto [i, op] : llvm::enumerate(line))
     number[op] = i;
@@ -121,7 +111,8 @@ std::vector<double> crossingSeconds(ArrayRef<Operation *> line, const CostModel 
       for (Operation *reader : result.getUsers())
         if (auto found = number.find(reader); found != number.end())
           last = std::max(last, found->second);
-      double seconds = costs.seconds(TransitionKind::Move, axis, globalBytes(result) / parts, 0);
+      double seconds =
+          costs.model().seconds(TransitionKind::Move, axis, globalBytes(result) / parts, 0);
       crossing[i + 1] += seconds;
       crossing[last + 1] -= seconds;
     }
@@ -130,15 +121,15 @@ std::vector<double> crossingSeconds(ArrayRef<Operation *> line, const CostModel 
   return crossing;
 }
 
-std::vector<double> stageSeconds(ArrayRef<Operation *> line, const CostModel &costs,
+std::vector<double> stageSeconds(ArrayRef<Operation *> line, const OpCosts &costs,
                                  ArrayRef<int32_t> place, ArrayRef<int64_t> chunkOf) {
   std::vector<double> seconds(size_t(*llvm::max_element(place)) + 1, 0);
   for (auto [op, chunk] : llvm::zip_equal(line, chunkOf))
-    seconds[size_t(place[size_t(chunk)])] += secondsOf(op, costs);
+    seconds[size_t(place[size_t(chunk)])] += costs.seconds(op);
   return seconds;
 }
 
-std::vector<int64_t> cutLine(ArrayRef<Operation *> line, const CostModel &costs,
+std::vector<int64_t> cutLine(ArrayRef<Operation *> line, const OpCosts &costs,
                              ArrayRef<int32_t> place) {
   return LineCutter(line, costs, place).run();
 }

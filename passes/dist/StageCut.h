@@ -3,7 +3,7 @@
 #ifndef WEFT_PASSES_DIST_STAGECUT_H
 #define WEFT_PASSES_DIST_STAGECUT_H
 
-#include "weft/Cost/CostModel.h"
+#include "passes/dist/OpCosts.h"
 
 #include "mlir/IR/Operation.h"
 
@@ -21,23 +21,22 @@ inline constexpr double kStageSlack = 1.05;
 /// each border between. Nothing crosses between neighbours that `place` puts on one stage. The
 /// longest takes at most kStageSlack times the least possible; under this, the seconds of all
 /// borders are the least. `line` has at least as many ops as there are chunks.
-std::vector<int64_t> cutLine(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,
+std::vector<int64_t> cutLine(llvm::ArrayRef<mlir::Operation *> line, const OpCosts &costs,
                              llvm::ArrayRef<int32_t> place);
 
 /// Of the whole value.
 double globalBytes(mlir::Value value);
 
-/// Modelled seconds of one of `parts` equal parts of an op: how it is split is the same for all
-/// ops, nearly.
-double secondsOf(mlir::Operation *op, const CostModel &costs, double parts = 1);
+/// Whether an op's time is that of a gradient of weights (W), of those that are gradients.
+bool isWeightGradient(mlir::Operation *op);
 
 /// By position on `line`, and its end: seconds to send what is alive in front of the op there from
 /// one stage to the next, in `parts` equal parts, for one of them.
-std::vector<double> crossingSeconds(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,
+std::vector<double> crossingSeconds(llvm::ArrayRef<mlir::Operation *> line, const OpCosts &costs,
                                     double parts = 1);
 
 /// Seconds of the ops of each stage, whose chunks are `chunkOf` as cutLine has them.
-std::vector<double> stageSeconds(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,
+std::vector<double> stageSeconds(llvm::ArrayRef<mlir::Operation *> line, const OpCosts &costs,
                                  llvm::ArrayRef<int32_t> place, llvm::ArrayRef<int64_t> chunkOf);
 
 } // namespace weft::dist

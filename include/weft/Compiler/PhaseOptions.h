@@ -54,6 +54,9 @@ struct PhaseOptions {
   std::string schedule;
   /// Where its chunks begin, as dist::cutAsSaid reads it; "": where that takes the least time.
   std::string stages;
+  /// How long nodes take, for the cut and the schedule: the text of passes/dist/OpCosts.h; "": what
+  /// the model of costs says.
+  std::string stageCosts;
   /// Parts that the batch is taken in.
   int64_t microbatches = 1;
   /// Let processes repeat the work of others where an axis splits nothing.
