@@ -4,7 +4,6 @@
 
 #include "device/cuda/libraries/Library.h"
 
-#include <dlfcn.h>
 #include <string>
 
 using namespace weft::runtime;
@@ -20,15 +19,12 @@ Status Driver::load() {
     return Status::user("the CUDA driver cannot be opened (" + tried +
                         "); install NVIDIA's driver, or set WEFT_CUDA_PATH to the folder with " +
                         kLibrary);
-  const char *missing = nullptr;
-#define WEFT_FIND(NAME, SYMBOL, PARAMETERS)                                                        \
-  NAME = reinterpret_cast<decltype(NAME)>(dlsym(library, SYMBOL));                                 \
-  if (!NAME && !missing)                                                                           \
-    missing = SYMBOL;
+  Symbols symbols(library);
+#define WEFT_FIND(NAME, SYMBOL, PARAMETERS) symbols.find(NAME, SYMBOL);
   WEFT_CUDA_DRIVER(WEFT_FIND)
 #undef WEFT_FIND
-  declare = reinterpret_cast<decltype(declare)>(dlsym(library, "weft_emulated_declare"));
-  if (missing)
+  declare = reinterpret_cast<decltype(declare)>(findSymbol(library, "weft_emulated_declare"));
+  if (const char *missing = symbols.missing())
     return Status::user(std::string("the CUDA driver ") + kLibrary + " has no " + missing +
                         "; Weft needs one of CUDA 12 or newer");
   int version = 0;

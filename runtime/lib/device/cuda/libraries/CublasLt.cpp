@@ -4,8 +4,6 @@
 
 #include "device/cuda/libraries/Library.h"
 
-#include <dlfcn.h>
-
 using namespace weft::runtime;
 using namespace weft::runtime::cuda;
 
@@ -24,17 +22,12 @@ Status CublasLt::open() {
         "cuBLASLt, which computes the program's matrix products, cannot be opened (" + tried +
         "); install cuBLAS of CUDA 12 or 13, or set WEFT_CUDA_PATH to the "
         "folder with libcublasLt.so");
-  const char *missing = nullptr;
-  auto find = [&](auto &function, const char *symbol) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, symbol));
-    if (!function && !missing)
-      missing = symbol;
-  };
-#define WEFT_FIND(NAME, SYMBOL, PARAMETERS) find(NAME, SYMBOL);
+  Symbols symbols(library);
+#define WEFT_FIND(NAME, SYMBOL, PARAMETERS) symbols.find(NAME, SYMBOL);
   WEFT_CUBLASLT(WEFT_FIND)
 #undef WEFT_FIND
-  find(statusName, "cublasLtGetStatusName");
-  if (missing)
+  symbols.find(statusName, "cublasLtGetStatusName");
+  if (const char *missing = symbols.missing())
     return Status::user(std::string("the cuBLASLt that was found has no ") + missing +
                         "; Weft needs one of CUDA 12 or 13");
   return check(create(&handle), "starting it");

@@ -6,7 +6,11 @@
 #include <dlfcn.h>
 #include <sstream>
 
-void *weft::runtime::cuda::openLibrary(const std::vector<std::string> &names, std::string &tried) {
+using namespace weft::runtime;
+
+void *cuda::findSymbol(void *library, const char *symbol) { return dlsym(library, symbol); }
+
+void *cuda::openLibrary(const std::vector<std::string> &names, std::string &tried) {
   std::vector<std::string> paths;
   if (const char *folders = std::getenv("WEFT_CUDA_PATH")) {
     std::istringstream list(folders);

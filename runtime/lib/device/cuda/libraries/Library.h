@@ -13,6 +13,27 @@ namespace weft::runtime::cuda {
 /// there is none. It stays open.
 void *openLibrary(const std::vector<std::string> &names, std::string &tried);
 
+/// The address of `symbol` in an open library; null if it has none.
+void *findSymbol(void *library, const char *symbol);
+
+/// Fills in functions of an open library, and remembers the first that it lacks.
+class Symbols {
+public:
+  explicit Symbols(void *library) : library(library) {}
+
+  template <typename Function> void find(Function &function, const char *symbol) {
+    function = reinterpret_cast<Function>(findSymbol(library, symbol));
+    if (!function && !firstMissing)
+      firstMissing = symbol;
+  }
+  /// Null if all were there.
+  const char *missing() const { return firstMissing; }
+
+private:
+  void *library;
+  const char *firstMissing = nullptr;
+};
+
 } // namespace weft::runtime::cuda
 
 #endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_LIBRARIES_LIBRARY_H

@@ -4,8 +4,6 @@
 
 #include "device/cuda/libraries/Library.h"
 
-#include <dlfcn.h>
-
 using namespace weft::runtime;
 using namespace weft::runtime::cuda;
 
@@ -19,18 +17,13 @@ Status Nccl::load() {
                         "); install NCCL 2.18 or newer, or set WEFT_CUDA_PATH to the folder with "
                         "libnccl.so.2, or let collectives go through memory of the host: --comm "
                         "inproc, tcp or mpi");
-  const char *missing = nullptr;
-  auto find = [&](auto &function, const char *symbol) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, symbol));
-    if (!function && !missing)
-      missing = symbol;
-  };
-#define WEFT_FIND(NAME, SYMBOL, PARAMETERS) find(NAME, SYMBOL);
+  Symbols symbols(library);
+#define WEFT_FIND(NAME, SYMBOL, PARAMETERS) symbols.find(NAME, SYMBOL);
   WEFT_NCCL(WEFT_FIND)
 #undef WEFT_FIND
-  find(errorText, "ncclGetErrorString");
-  find(lastError, "ncclGetLastError");
-  if (missing)
+  symbols.find(errorText, "ncclGetErrorString");
+  symbols.find(lastError, "ncclGetLastError");
+  if (const char *missing = symbols.missing())
     return Status::user(std::string("the NCCL that was found has no ") + missing +
                         "; Weft needs NCCL 2.18 or newer");
   int found = 0;
