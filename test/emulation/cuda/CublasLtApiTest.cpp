@@ -1,6 +1,7 @@
 // What the runtime declares of cuBLASLt is what cublasLt.h does.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cuda/libraries/CublasLtApi.h"
+#include "Alike.h"
 
 #include <gtest/gtest.h>
 
@@ -44,18 +45,7 @@ static_assert(offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize) ==
               offsetof(cuda::LtChoice, workspaceBytes));
 static_assert(offsetof(cublasLtMatmulHeuristicResult_t, state) == offsetof(cuda::LtChoice, status));
 
-/// As many parameters, each of the size of theirs, whatever the types are called.
-template <typename... Theirs, typename... Ours>
-constexpr bool isAlike(cublasStatus_t (*)(Theirs...), cuda::LtStatus (*)(Ours...)) {
-  if constexpr (sizeof...(Theirs) != sizeof...(Ours))
-    return false;
-  else
-    return ((sizeof(Theirs) == sizeof(Ours)) && ...);
-}
-
-#define WEFT_ALIKE(NAME, FUNCTION)                                                                 \
-  static_assert(isAlike(static_cast<decltype(&FUNCTION)>(nullptr),                                 \
-                        static_cast<decltype(cuda::LtTable::NAME)>(nullptr)))
+#define WEFT_ALIKE(NAME, FUNCTION) WEFT_EXPECT_ALIKE(cuda::LtTable::NAME, FUNCTION)
 WEFT_ALIKE(create, cublasLtCreate);
 WEFT_ALIKE(destroy, cublasLtDestroy);
 WEFT_ALIKE(createProduct, cublasLtMatmulDescCreate);
@@ -69,8 +59,6 @@ WEFT_ALIKE(destroyPreference, cublasLtMatmulPreferenceDestroy);
 WEFT_ALIKE(setPreference, cublasLtMatmulPreferenceSetAttribute);
 WEFT_ALIKE(choose, cublasLtMatmulAlgoGetHeuristic);
 WEFT_ALIKE(multiply, cublasLtMatmul);
-
-TEST(CublasLtApi, IsThatOfTheToolkit) { SUCCEED() << "held when this was compiled"; }
 
 /// The library itself needs no GPU to be opened.
 TEST(CublasLtApi, ResolvesInTheRealLibrary) {

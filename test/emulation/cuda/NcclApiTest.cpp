@@ -1,6 +1,7 @@
 // What the runtime declares of NCCL is what nccl.h does.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cuda/libraries/NcclApi.h"
+#include "Alike.h"
 
 #include <gtest/gtest.h>
 
@@ -48,18 +49,7 @@ static_assert(offsetof(ncclConfig_t, maxCTAs) == offsetof(cuda::NcclConfig, most
 static_assert(offsetof(ncclConfig_t, netName) == offsetof(cuda::NcclConfig, network));
 static_assert(offsetof(ncclConfig_t, splitShare) == offsetof(cuda::NcclConfig, splitShare));
 
-/// As many parameters, each of the size of theirs, whatever the types are called.
-template <typename... Theirs, typename... Ours>
-constexpr bool isAlike(ncclResult_t (*)(Theirs...), cuda::NcclResult (*)(Ours...)) {
-  if constexpr (sizeof...(Theirs) != sizeof...(Ours))
-    return false;
-  else
-    return ((sizeof(Theirs) == sizeof(Ours)) && ...);
-}
-
-#define WEFT_ALIKE(NAME, FUNCTION)                                                                 \
-  static_assert(isAlike(static_cast<decltype(&FUNCTION)>(nullptr),                                 \
-                        static_cast<decltype(cuda::NcclTable::NAME)>(nullptr)))
+#define WEFT_ALIKE(NAME, FUNCTION) WEFT_EXPECT_ALIKE(cuda::NcclTable::NAME, FUNCTION)
 WEFT_ALIKE(version, ncclGetVersion);
 WEFT_ALIKE(makeId, ncclGetUniqueId);
 WEFT_ALIKE(join, ncclCommInitRankConfig);
