@@ -308,7 +308,7 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
                       takeNumbered(options.compile.phases.raiseAttention, {"decomposed", "whole"}),
                       {"whole", "decomposed"}));
   acts.at(Phase::Executable, flags.count("--threads-per-rank", "N", "default: cores / local ranks",
-                                         options.compile.threadsPerRank, 0, kMostThreads));
+                                         options.compile.threadsPerRank, 1, kMostThreads));
   acts.at(Phase::Local, flags.value("--bucket-size", "SIZE",
                                     "collectives that can wait for each other share messages up to "
                                     "this size: 25MiB; 0: none do",

@@ -49,11 +49,14 @@ void addWhere(FlagTable &flags, CommandLine &line) {
                "keep each rank's threads on cores of its own, where there are "
                "enough (default on)",
                line.pin, {"on", "off"});
-  flags.number(
+  flags.value(
       "--timeout", "SECONDS",
       "a rank that waits longer for others reports a hang (600; in a step of training, from the "
       "sixth on, 20 times the slowest so far, but at least 30)",
-      line.timeout, 1e9);
+      [&line](const std::string &text) -> std::string {
+        std::string wrong = FlagTable::parseNumber(text, 1e9, line.timeout);
+        return wrong.empty() && line.timeout == 0 ? "wants more than 0 seconds" : wrong;
+      });
   flags.text("--model-dir", "DIR", "where the weights' files are, if they moved",
              line.modelDirectory);
   flags.text("--inject", "RANK:COMMAND[:stall]|RANK:STEP:flip", "", line.inject);

@@ -59,6 +59,7 @@ says 2 "two executables given: 'mlp' and 'mlp'" weft-run mlp mlp
 says 2 "two models given: 'mlp.onnx' and 'gpt.onnx'" weft-compile mlp.onnx gpt.onnx
 says 2 "-o wants a value: -o OUT" weft-compile mlp.onnx -o
 says 2 "-O wants a whole number from 0 to 3, not '9'" weft-compile mlp.onnx -O 9
+says 2 "--threads-per-rank wants a whole number of at least 1, not '0'" weft-compile mlp.onnx --threads-per-rank 0
 says 2 "--loss needs --optimizer" weft-compile mlp.onnx --train --loss x
 says 1 "unknown kind 'gtp2'.*did you mean 'gpt2'" weft-translate --build gtp2:layers=1 -o m.onnx
 says 1 "unknown key 'layer'.*did you mean 'layers'" weft-translate --build gpt2:layer=1 -o m.onnx
@@ -275,6 +276,8 @@ says 1 "it is of model 'gpt.onnx', this executable of 'mlp.onnx'" weft-run mlp -
 checks=$((checks + 1))
 [ "$(wc -l <said)" -le 12 ] || { failures=$((failures + 1)); echo "FAILED: a message of $(wc -l <said) lines"; }
 says 1 "made by weft-compile --train or --keep-weights" weft-run gpt --resume ck --input input_ids=ids.npy
+
+says 2 "--timeout wants more than 0 seconds" weft-run mlp --timeout 0
 
 # Few words where they are asked for: results only; every K-th step, the first and the last.
 silent '^weft' weft-run mlp -q --input x=x8.npy
