@@ -77,8 +77,7 @@ cat "$ctest_files/LastTest.log" >> "$outputs"
 failed=
 if [ ${#filter[@]} -eq 0 ]; then
   step "sanitizers"
-  # The compiler's readers are built with sanitizers only for all volumes: MLIR's headers take minutes.
-  beside sanitizers test/sanitizers.sh tsan ${full:+asan}
+  beside sanitizers test/sanitizers.sh
 fi
 if [ ${#full[@]} -gt 0 ] && [ ${#filter[@]} -eq 0 ]; then
   step "whole models beside PyTorch"

@@ -138,12 +138,18 @@ double errorOf(const std::vector<T> &found, const std::vector<double> &exact) {
   return distance.relative();
 }
 
+/// Numbers in [-scale, scale]; of unsigned types those below zero count from the top.
 template <typename T> std::vector<T> randomValues(size_t count, uint64_t seed, double scale = 1) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> distribution(-scale, scale);
   std::vector<T> values(count);
-  for (T &value : values)
-    value = T(distribution(random));
+  for (T &value : values) {
+    double drawn = distribution(random);
+    if constexpr (std::is_integral_v<T>)
+      value = T(int64_t(drawn));
+    else
+      value = T(drawn);
+  }
   return values;
 }
 
