@@ -123,8 +123,8 @@ private:
     if (it.ties > 0)
       add(std::to_string(it.ties) + (it.ties == 1 ? " other is" : " others are") +
           " as fast within 1 % and not simpler");
-    if (!it.tooLarge.empty())
-      add(std::to_string(it.tooLarge.size()) + " faster by the account did not fit as compiled");
+    if (size_t count = it.tooLarge().size(); count > 0)
+      add(std::to_string(count) + " faster by the account did not fit as compiled");
     if (!it.refused.empty())
       add(std::to_string(it.refused.size()) + " faster by the account cannot be compiled");
     return text.empty() ? "it is the only one" : text;
@@ -202,9 +202,9 @@ private:
           << " as was asked; stages are cut between blocks that repeat, of which the model has "
           << it.blocks;
     out << '\n';
-    for (const auto &[layout, bytes] : it.tooLarge)
-      out << "          " << layout.text() << " needs " << sizeText(double(bytes))
-          << " as compiled\n";
+    for (const Finalist &finalist : it.tooLarge())
+      out << "          " << finalist.byAccount.layout.text() << " needs "
+          << sizeText(double(finalist.bytes)) << " as compiled\n";
     printRefused();
     llvm::StringRef title = "helps";
     for (const Relaxation &relaxation : it.relaxations) {
@@ -224,8 +224,7 @@ private:
   llvm::raw_ostream &out;
 };
 
-void writeLayout(llvm::json::OStream &json, const Candidate &candidate) {
-  const Layout &layout = candidate.layout;
+void writeLayout(llvm::json::OStream &json, const Layout &layout, double seconds, int64_t bytes) {
   json.object([&] {
     json.attribute("mesh", layout.mesh());
     json.attribute("microbatches", layout.microbatches);
@@ -234,9 +233,13 @@ void writeLayout(llvm::json::OStream &json, const Candidate &candidate) {
     json.attribute("zero", layout.zero);
     json.attribute("recompute", planner::nameOf(layout.recompute));
     json.attribute("sequence_parallel", layout.sequenceParallel);
-    json.attribute("step_seconds", candidate.prediction.seconds());
-    json.attribute("memory_bytes", candidate.bytes());
+    json.attribute("step_seconds", seconds);
+    json.attribute("memory_bytes", bytes);
   });
+}
+
+void writeLayout(llvm::json::OStream &json, const Candidate &candidate) {
+  writeLayout(json, candidate.layout, candidate.prediction.seconds(), candidate.bytes());
 }
 
 } // namespace
@@ -268,6 +271,8 @@ void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
       json.attribute("step_seconds", it.evaluation.prediction.seconds());
       json.attribute("memory_bytes", it.evaluation.memoryBytes());
       json.attribute("memory_is_exact", it.evaluation.isScheduled);
+      json.attribute("parameters", it.parameters);
+      json.attribute("state_bytes", it.stateBytes);
       json.attribute("bound_seconds", it.search.best.front().prediction.seconds());
     }
     json.attribute("layouts", it.search.layouts);
@@ -286,11 +291,16 @@ void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
       json.attributeEnd();
     }
     json.attributeArray("too_large", [&] {
-      for (const auto &[layout, bytes] : it.tooLarge)
-        json.object([&, &layout = layout, &bytes = bytes] {
-          json.attribute("layout", layout.text());
-          json.attribute("memory_bytes", bytes);
+      for (const Finalist &finalist : it.tooLarge())
+        json.object([&] {
+          json.attribute("layout", finalist.byAccount.layout.text());
+          json.attribute("memory_bytes", finalist.bytes);
         });
+    });
+    json.attributeArray("compiled", [&] {
+      for (const Finalist &finalist : it.finalists)
+        if (finalist.fits)
+          writeLayout(json, finalist.byAccount.layout, finalist.seconds, finalist.bytes);
     });
     json.attributeArray("refused", [&] {
       auto write = [&](const std::string &what, const std::string &error) {

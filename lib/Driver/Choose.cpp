@@ -148,6 +148,7 @@ private:
     search.memoryScale = memoryScale;
     search.wanted = std::max<size_t>(4, size_t(question.top) + 1);
     search.budget = question.budget;
+    search.isExhaustive = question.isExhaustive;
     search.bucketBytes = options.compile.phases.bucketBytes;
     return search;
   }
@@ -168,19 +169,26 @@ private:
     return Ok;
   }
 
-  /// Whether `a` is to be taken rather than `b`, which is known.
-  bool isBetter(const Layout &layout, const Evaluation &evaluation) const {
-    if (!choice.isFound())
-      return true;
-    auto measureOf = [&](const Evaluation &of) {
-      return question.objective == planner::Objective::Time ? of.prediction.seconds()
-                                                            : double(of.memoryBytes());
-    };
-    double mine = measureOf(evaluation), its = measureOf(choice.evaluation);
-    if (std::abs(mine - its) <= kTie * its)
-      return layout.complexity() < choice.layout->complexity() ||
-             (layout.complexity() == choice.layout->complexity() && mine < its);
-    return mine < its;
+  double measureOf(const Evaluation &of) const {
+    return question.objective == planner::Objective::Time ? of.prediction.seconds()
+                                                          : double(of.memoryBytes());
+  }
+
+  /// Makes the simplest of what is as fast as the best the choice.
+  void take(const Candidate &candidate, Evaluation evaluation) {
+    equals.push_back({candidate, std::move(evaluation)});
+    double least = measureOf(equals.front().second);
+    for (const auto &[other, known] : equals)
+      least = std::min(least, measureOf(known));
+    llvm::erase_if(equals,
+                   [&](const auto &other) { return measureOf(other.second) > least * (1 + kTie); });
+    auto &[best, known] = *std::min_element(equals.begin(), equals.end(), [&](auto &a, auto &b) {
+      return std::make_tuple(a.first.layout.complexity(), measureOf(a.second)) <
+             std::make_tuple(b.first.layout.complexity(), measureOf(b.second));
+    });
+    choice.layout = best.layout;
+    choice.evaluation = known;
+    choice.compared = best;
   }
 
   /// The best, and the best of each kind: the fast account may be wrong about a kind.
@@ -197,17 +205,24 @@ private:
     return all;
   }
 
-  /// Compiles finalists, until the next cannot be better than the best so far if the account is
-  /// right about it. `worst`: the most by which memory exceeded the account's.
+  /// Whether one more finalist is of no use: if the account is right about it, it is not better
+  /// than the best so far.
+  bool isEnough(size_t judged, const Candidate &next) const {
+    if (question.isExhaustive)
+      return false;
+    bool isWorse = choice.isFound() && question.objective == planner::Objective::Time &&
+                   next.prediction.seconds() > choice.evaluation.prediction.seconds();
+    return isWorse || judged == kFinalists || (choice.isFound() && isLarge());
+  }
+
+  /// Compiles finalists. `worst`: the most by which memory exceeded the account's.
   int judge(double &worst) {
     size_t judged = 0;
     std::map<std::string, size_t> judgedOf;
     for (const Candidate &candidate : finalists()) {
-      bool isWorse = choice.isFound() && question.objective == planner::Objective::Time &&
-                     candidate.prediction.seconds() > choice.evaluation.prediction.seconds();
-      if (isWorse || judged == kFinalists || (choice.isFound() && isLarge()))
+      if (isEnough(judged, candidate))
         break;
-      if (judgedOf[candidate.layout.mesh()] == kFinalistsOfMesh)
+      if (!question.isExhaustive && judgedOf[candidate.layout.mesh()] == kFinalistsOfMesh)
         continue;
       Evaluation evaluation;
       std::optional<int> code = evaluateQuietly(candidate.layout, evaluation);
@@ -218,19 +233,16 @@ private:
       ++judged;
       ++judgedOf[candidate.layout.mesh()];
       evaluation.deviceBytes = choice.deviceBytes;
+      choice.finalists.push_back({candidate, evaluation.prediction.seconds(),
+                                  evaluation.memoryBytes(), evaluation.fits()});
       if (!evaluation.fits()) {
-        choice.tooLarge.push_back({candidate.layout, evaluation.memoryBytes()});
         worst = std::max(worst, double(evaluation.memoryBytes()) /
                                     double(std::max<int64_t>(1, candidate.bytes())));
         continue;
       }
       choice.parameters = evaluation.parameters;
       choice.stateBytes = evaluation.stateBytes;
-      if (!isBetter(candidate.layout, evaluation))
-        continue;
-      choice.layout = candidate.layout;
-      choice.evaluation = std::move(evaluation);
-      choice.compared = candidate;
+      take(candidate, std::move(evaluation));
     }
     if (choice.isFound())
       for (const Candidate &candidate : choice.search.best)
@@ -392,6 +404,8 @@ private:
   planner::Space space;
   /// By how much more than the account says finalists needed as compiled.
   double memoryScale = 1;
+  /// Finalists that fit and are as fast as the best of them.
+  std::vector<std::pair<Candidate, Evaluation>> equals;
 };
 
 } // namespace
@@ -399,6 +413,13 @@ private:
 int driver::choose(Compilation &program, const Options &options, const Question &question,
                    const Messages &messages, Choice &choice) {
   return Chooser(program, options, question, messages, choice).run();
+}
+
+std::vector<Finalist> Choice::tooLarge() const {
+  std::vector<Finalist> found;
+  llvm::copy_if(finalists, std::back_inserter(found),
+                [](const Finalist &finalist) { return !finalist.fits; });
+  return found;
 }
 
 planner::Plan driver::planOf(const Choice &choice) {

@@ -17,6 +17,15 @@ struct Relaxation {
   planner::Candidate candidate;
 };
 
+/// What was compiled as a whole.
+struct Finalist {
+  planner::Candidate byAccount;
+  /// As compiled.
+  double seconds = 0;
+  int64_t bytes = 0;
+  bool fits = true;
+};
+
 /// What was found.
 struct Choice {
   std::string model, clusterName;
@@ -30,8 +39,8 @@ struct Choice {
   Evaluation evaluation;
   /// Layouts that are as fast as can be told, and less simple.
   int64_t ties = 0;
-  /// Finalists that the account says fit, and do not when they are compiled.
-  std::vector<std::pair<planner::Layout, int64_t>> tooLarge;
+  /// In the order in which they were compiled. By the account they all fit.
+  std::vector<Finalist> finalists;
   /// Finalists that the compiler refuses, as it may where shapes do not divide, and why.
   std::vector<std::pair<planner::Layout, std::string>> refused;
   /// What could not be accounted because it does not compile: how the groups of devices split the
@@ -52,6 +61,8 @@ struct Choice {
   int64_t compiledPrograms = 0;
 
   bool isFound() const { return layout.has_value(); }
+  /// Finalists that do not fit when they are compiled.
+  std::vector<Finalist> tooLarge() const;
 };
 
 /// Finds the layout of a program that has been loaded and prepared for `options`, none of which

@@ -68,8 +68,8 @@ std::string takeProfile(const std::string &file, std::string &target) {
 }
 
 /// What means something only where a layout is to be chosen.
-const std::vector<std::string> kOfChoice{"--devices", "--fix", "--forbid", "--objective",
-                                         "--budget",  "--top", "-o"};
+const std::vector<std::string> kOfChoice{"--devices", "--fix", "--forbid",     "--objective",
+                                         "--budget",  "--top", "--exhaustive", "-o"};
 
 FlagTable tableFor(PlanOptions &options) {
   ActsTable acts;
@@ -88,6 +88,10 @@ FlagTable tableFor(PlanOptions &options) {
   addQuestionFlags(flags, acts, options.question);
   flags.count("--top", "N", "show so many of the best beside the choice (default 3)",
               options.question.top, 0, 1000);
+  flags.toggle("--exhaustive",
+               "simulate every layout, and compile as a whole all that --top shows: checks that "
+               "what the search leaves out loses nothing, and takes long",
+               options.question.isExhaustive);
   flags.text("-o|--output", "FILE", "write the plan that is chosen, for weft-compile --plan",
              options.output);
   flags.value("--diff", "FROM",

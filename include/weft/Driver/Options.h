@@ -41,6 +41,9 @@ struct Question {
   int64_t budget = 200000;
   /// How many of the best to show beside the choice.
   int64_t top = 3;
+  /// Everything is simulated, and all of those and the best of each kind compiled: to check that
+  /// nothing is lost by not doing so.
+  bool isExhaustive = false;
 };
 
 /// One run of weft-compile: what is compiled to what, and what is told and written on the way.
