@@ -180,7 +180,7 @@ int weft::driver::compileMain(const std::vector<std::string> &arguments,
   registerAllTargets();
   llvm::Expected<Options> options = parseOptions(arguments);
   if (!options)
-    return tell(llvm::toString(options.takeError()), Usage);
+    return tell(options.takeError());
   if (!options->answer.empty()) {
     llvm::outs() << options->answer;
     return Ok;

@@ -1,6 +1,7 @@
 // The flags of weft-compile.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Options.h"
+#include "TextFile.h"
 #include "passes/dist/OpCosts.h"
 #include "passes/dist/StageChoice.h"
 #include "weft/Cost/Cluster.h"
@@ -11,7 +12,6 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
 
 using namespace weft;
@@ -122,7 +122,7 @@ std::string takeCluster(const std::string &fileOrName, Options &options) {
   std::string named = fileOfCluster(fileOrName);
   options.clusterFile = llvm::sys::fs::exists(fileOrName) ? fileOrName : named;
   options.cluster = std::move(*text);
-  return readCluster(options.cluster, error) ? "" : "'" + fileOrName + "': " + error;
+  return "";
 }
 
 std::string takePhase(const std::string &text, Phase &target) {
@@ -154,36 +154,44 @@ std::vector<std::string> scheduleNames() {
   return names;
 }
 
-/// A schedule by its name, or the text in a file. Whether it is one for so many stages and
-/// microbatches is asked when there are stages.
-std::string takeSchedule(const std::string &text, std::string &target) {
-  target = text;
+/// A schedule by its name, or the file that has its text.
+std::string takeSchedule(const std::string &text, Options &options) {
+  options.compile.phases.schedule.clear();
+  options.scheduleFile.clear();
   llvm::StringRef file = text;
-  if (!file.consume_front("file:")) {
-    if (pipeline::findGenerator(llvm::StringRef(text).split(':').first.str()))
-      return "";
-    std::vector<std::string> names = scheduleNames();
-    names.push_back("file:F");
-    return FlagTable::notAmong(text, names);
+  if (file.consume_front("file:")) {
+    options.scheduleFile = file.str();
+    return "";
   }
-  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
-  if (!buffer)
-    return "cannot read '" + file.str() + "': " + buffer.getError().message();
-  target = (*buffer)->getBuffer().str();
+  options.compile.phases.schedule = text;
+  if (pipeline::findGenerator(file.split(':').first.str()))
+    return "";
+  std::vector<std::string> names = scheduleNames();
+  names.push_back("file:F");
+  return FlagTable::notAmong(text, names);
+}
+
+/// Whether a schedule is one for so many stages and microbatches is asked when there are stages.
+llvm::Error readSchedule(const std::string &file, std::string &target) {
+  llvm::Expected<std::string> text = readText("--schedule", file);
+  if (!text)
+    return text.takeError();
+  target = std::move(*text);
   std::string why;
   std::optional<pipeline::Schedule> schedule = pipeline::readSchedule(target, why);
   if (schedule)
     why = pipeline::check(*schedule);
-  return why.empty() ? "" : "'" + file.str() + "': " + why;
+  return why.empty() ? llvm::Error::success() : fileError("--schedule", file, why);
 }
 
-std::string takeStageCosts(const std::string &file, std::string &target) {
-  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
-  if (!buffer)
-    return "cannot read '" + file + "': " + buffer.getError().message();
-  target = (*buffer)->getBuffer().str();
+llvm::Error readStageCosts(const std::string &file, std::string &target) {
+  llvm::Expected<std::string> text = readText("--stage-costs", file);
+  if (!text)
+    return text.takeError();
+  target = std::move(*text);
   llvm::Expected<dist::StageCosts> costs = dist::StageCosts::read(target);
-  return costs ? "" : "'" + file + "': " + llvm::toString(costs.takeError());
+  return costs ? llvm::Error::success()
+               : fileError("--stage-costs", file, llvm::toString(costs.takeError()));
 }
 
 void addBinding(FlagTable &flags, ActsTable &acts, Options &options) {
@@ -234,9 +242,7 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
           "with two chunks of the model on each stage zb-v, dualpipev, with V interleaved:V; or "
           "what weft-schedule has written to a file; default: the one of the shortest step by "
           "modelled times that fits --memory-limit (weft-plan: 1f1b)",
-          [&options](const std::string &text) {
-            return takeSchedule(text, options.compile.phases.schedule);
-          },
+          [&options](const std::string &text) { return takeSchedule(text, options); },
           scheduleNames()));
   acts.at(
       Phase::Staged,
@@ -249,13 +255,11 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                     return llvm::toString(dist::checkStages(text));
                   }));
   acts.at(Phase::Staged,
-          flags.value("--stage-costs", "FILE",
-                      "how long nodes take, for the cut into stages (pp) and the choice of a "
-                      "schedule: lines 'REGEX F=SECONDS [B=SECONDS] [W=SECONDS]' of all nodes that "
-                      "match, below 'weft stage costs 1'; default: the model of costs",
-                      [&options](const std::string &text) {
-                        return takeStageCosts(text, options.compile.phases.stageCosts);
-                      }));
+          flags.text("--stage-costs", "FILE",
+                     "how long nodes take, for the cut into stages (pp) and the choice of a "
+                     "schedule: lines 'REGEX F=SECONDS [B=SECONDS] [W=SECONDS]' of all nodes that "
+                     "match, below 'weft stage costs 1'; default: the model of costs",
+                     options.stageCostsFile));
   acts.at(Phase::Sharded,
           flags.toggle(
               "--allow-idle-axes",
@@ -465,6 +469,17 @@ std::string weft::driver::takeMesh(const std::string &text, Mesh &target) {
   return "";
 }
 
+llvm::Error weft::driver::readFiles(Options &options) {
+  if (std::string wrong; !options.cluster.empty() && !readCluster(options.cluster, wrong))
+    return fileError("--cluster", options.clusterFile, wrong);
+  PhaseOptions &phases = options.compile.phases;
+  if (!options.scheduleFile.empty())
+    if (llvm::Error wrong = readSchedule(options.scheduleFile, phases.schedule))
+      return wrong;
+  return options.stageCostsFile.empty() ? llvm::Error::success()
+                                        : readStageCosts(options.stageCostsFile, phases.stageCosts);
+}
+
 llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string> &arguments,
                                                    bool resumes) {
   Options options;
@@ -484,6 +499,8 @@ llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string
   }
   if (std::string wrong = checkOptions(options, resumes); !wrong.empty())
     return llvm::createStringError(wrong);
+  if (llvm::Error wrong = readFiles(options))
+    return wrong;
   return options;
 }
 
@@ -505,6 +522,8 @@ weft::driver::parsePhaseOptions(const std::vector<std::string> &arguments) {
     error = "--recompute auto needs trials, which passes cannot make; choose selective or full";
   if (!error.empty())
     return llvm::createStringError(error);
+  if (llvm::Error wrong = readFiles(options))
+    return wrong;
   return std::move(options.compile.phases);
 }
 

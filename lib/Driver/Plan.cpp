@@ -7,13 +7,12 @@
 #include "Choose.h"
 #include "Evaluate.h"
 #include "Report.h"
+#include "TextFile.h"
 #include "TraceReport.h"
 #include "weft/Driver/Driver.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/runtime/Terminal.h"
-
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace weft;
@@ -87,21 +86,24 @@ private:
   std::optional<runtime::Progress> progress;
 };
 
-std::optional<planner::Plan> planIn(const std::string &file) {
-  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+llvm::Expected<planner::Plan> planIn(const std::string &file) {
+  llvm::Expected<std::string> text = readText("--diff", file);
+  if (!text)
+    return text.takeError();
   std::string wrong;
-  if (!buffer)
-    wrong = buffer.getError().message();
-  auto plan = buffer ? planner::readPlan((*buffer)->getBuffer().str(), wrong) : std::nullopt;
+  std::optional<planner::Plan> plan = planner::readPlan(*text, wrong);
   if (!plan)
-    tell("--diff '" + file + "': " + wrong, UserError);
-  return plan;
+    return fileError("--diff", file, wrong);
+  return *plan;
 }
 
 int comparePlans(const std::string &from, const std::string &to) {
-  std::optional<planner::Plan> before = planIn(from), after = planIn(to);
-  if (!before || !after)
-    return UserError;
+  llvm::Expected<planner::Plan> before = planIn(from);
+  if (!before)
+    return tell(before.takeError());
+  llvm::Expected<planner::Plan> after = planIn(to);
+  if (!after)
+    return tell(after.takeError());
   for (const std::string &line : planner::differences(*before, *after))
     llvm::outs() << line << '\n';
   return Ok;
@@ -114,7 +116,7 @@ int weft::driver::planMain(const std::vector<std::string> &arguments, const std:
   registerAllTargets();
   llvm::Expected<PlanOptions> options = parsePlanOptions(arguments);
   if (!options)
-    return tell(llvm::toString(options.takeError()), Usage);
+    return tell(options.takeError());
   if (!options->answer.empty()) {
     llvm::outs() << options->answer;
     return Ok;

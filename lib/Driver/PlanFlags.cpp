@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Plan.h"
 
+#include "TextFile.h"
 #include "weft/Cost/Profile.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace weft;
 using namespace weft::driver;
@@ -46,25 +45,22 @@ constexpr const char *kEnd =
     R"(Exit codes: 0 ok, with --evaluate whether it fits or not; 5 nothing fits; 1 wrong input, 2 wrong command line, 70 our bug.
 )";
 
-std::string takeText(const std::string &file, uint64_t mostBytes, std::string &target) {
-  uint64_t size = 0;
-  if (!llvm::sys::fs::exists(file))
-    return "'" + file + "' does not exist";
-  if (!llvm::sys::fs::is_regular_file(file) || llvm::sys::fs::file_size(file, size) ||
-      size > mostBytes)
-    return "'" + file + "' is no file of at most " + std::to_string(mostBytes) + " bytes";
-  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
-  if (!buffer)
-    return "cannot read '" + file + "': " + buffer.getError().message();
-  target = (*buffer)->getBuffer().str();
-  return "";
+llvm::Error readProfile(const std::string &file, std::string &target) {
+  llvm::Expected<std::string> text = readText("--profile", file);
+  if (!text)
+    return text.takeError();
+  target = std::move(*text);
+  std::string wrong;
+  return cost::Profile::read(target, wrong) ? llvm::Error::success()
+                                            : fileError("--profile", file, wrong);
 }
 
-std::string takeProfile(const std::string &file, std::string &target) {
-  if (std::string wrong = takeText(file, 1 << 20, target); !wrong.empty())
-    return wrong;
-  std::string wrong;
-  return cost::Profile::read(target, wrong) ? "" : "'" + file + "': " + wrong;
+llvm::Error readTrace(const std::string &file, std::string &target) {
+  llvm::Expected<std::string> text = readText("--trace", file, uint64_t(1) << 30);
+  if (!text)
+    return text.takeError();
+  target = std::move(*text);
+  return llvm::Error::success();
 }
 
 /// What means something only where a layout is to be chosen.
@@ -101,16 +97,14 @@ FlagTable tableFor(PlanOptions &options) {
                 options.from = file;
                 return "";
               });
-  flags.value("--profile", "FILE",
-              "what it costs with other software, whose kernels for a transformer FILE lists, "
-              "instead of with the program that weft-compile makes",
-              [&options](const std::string &file) { return takeProfile(file, options.profile); });
-  flags.value("--trace", "FILE",
-              "what each part took beside what was predicted, from what weft-run --bench --trace "
-              "FILE has written of the same program with the same flags",
-              [&options](const std::string &file) {
-                return takeText(file, uint64_t(1) << 30, options.trace);
-              });
+  flags.text("--profile", "FILE",
+             "what it costs with other software, whose kernels for a transformer FILE lists, "
+             "instead of with the program that weft-compile makes",
+             options.profileFile);
+  flags.text("--trace", "FILE",
+             "what each part took beside what was predicted, from what weft-run --bench --trace "
+             "FILE has written of the same program with the same flags",
+             options.traceFile);
   flags.text(
       "--calibrate", "FILE",
       "measure this machine for about a minute, and write FILE, which --cluster reads; needs "
@@ -157,11 +151,11 @@ std::string check(const PlanOptions &options) {
   if (!isModelFile(options.program.model))
     return "'" + options.program.model +
            "' is no model (*.onnx); what a layout costs is asked of one";
-  if (!options.trace.empty() && (options.isJson || !options.profile.empty()))
+  if (!options.traceFile.empty() && (options.isJson || !options.profileFile.empty()))
     return "--trace is joined with the prediction of what weft-compile makes, as a table: leave "
            "--json and --profile out";
   bool chooses = options.layout.empty();
-  if (chooses && !(options.profile.empty() && options.trace.empty()))
+  if (chooses && !(options.profileFile.empty() && options.traceFile.empty()))
     return "--profile and --trace go with --evaluate, which says of which layout";
   for (const GivenFlag &given : options.program.given)
     if (!chooses && llvm::is_contained(kOfChoice, given.flag))
@@ -193,6 +187,14 @@ weft::driver::parsePlanOptions(const std::vector<std::string> &arguments) {
     options.program.given.push_back({given.name, given.value, given.alone});
   if (std::string wrong = check(options); !wrong.empty())
     return llvm::createStringError(wrong);
+  if (llvm::Error wrong = readFiles(options.program))
+    return wrong;
+  if (!options.profileFile.empty())
+    if (llvm::Error wrong = readProfile(options.profileFile, options.profile))
+      return wrong;
+  if (!options.traceFile.empty())
+    if (llvm::Error wrong = readTrace(options.traceFile, options.trace))
+      return wrong;
   // The program knows its layout by the name that weft-compile has for it.
   static const char *const kOwn[] = {"--evaluate", "--profile",   "--json", "-v",
                                      "--verbose",  "--calibrate", "--comm", "--trace"};

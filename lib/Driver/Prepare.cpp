@@ -147,7 +147,7 @@ int driver::prepare(Compilation &compilation, const std::vector<std::string> &ar
   if (!isModelFile(options.model)) {
     auto resumed = resumeOptions(module, compilation.getPhase(), arguments, options);
     if (!resumed)
-      return tell(llvm::toString(resumed.takeError()), Usage);
+      return tell(resumed.takeError());
     options = std::move(*resumed);
     if (int code = settleTarget(compilation, options))
       return code;

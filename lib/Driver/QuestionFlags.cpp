@@ -1,11 +1,11 @@
 // Flags of what the planner is asked, and plans as flags.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "TextFile.h"
 #include "weft/Driver/Options.h"
 #include "weft/Planner/Plan.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace weft;
 using namespace weft::driver;
@@ -88,18 +88,13 @@ weft::driver::withPlan(const std::vector<std::string> &arguments, const std::str
     else if (!llvm::StringRef(arguments[i]).starts_with("--plan="))
       merged.push_back(arguments[i]);
   }
-  constexpr uint64_t kMostBytes = 1 << 20;
-  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
-  if (!buffer)
-    return llvm::createStringError("--plan '" + file +
-                                   "' cannot be read: " + buffer.getError().message());
-  if ((*buffer)->getBufferSize() > kMostBytes)
-    return llvm::createStringError("--plan '" + file + "' is no file of at most " +
-                                   std::to_string(kMostBytes) + " bytes");
+  llvm::Expected<std::string> text = readText("--plan", file);
+  if (!text)
+    return text.takeError();
   std::string wrong;
-  std::optional<planner::Plan> plan = planner::readPlan((*buffer)->getBuffer().str(), wrong);
+  std::optional<planner::Plan> plan = planner::readPlan(*text, wrong);
   if (!plan)
-    return llvm::createStringError("--plan '" + file + "': " + wrong);
+    return fileError("--plan", file, wrong);
   std::vector<std::string> added;
   for (auto [flag, value] : plan->flags()) {
     if (flag == "--mesh")

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
+#include "TextFile.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/runtime/Terminal.h"
 
@@ -20,6 +21,11 @@ int driver::tell(const std::string &error, ExitCode code) {
   runtime::Progress::hide();
   llvm::errs() << toolName << ": " << runtime::errorWord() << error << '\n';
   return code;
+}
+
+int driver::tell(llvm::Error error) {
+  ExitCode code = error.isA<FileError>() ? UserError : Usage;
+  return tell(llvm::toString(std::move(error)), code);
 }
 
 /// Tells what went wrong, if anything did.

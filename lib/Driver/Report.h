@@ -12,6 +12,8 @@ namespace weft::driver {
 void nameTool(llvm::StringRef name);
 /// `weft-compile: error: ...`; returns `code`.
 int tell(const std::string &error, ExitCode code);
+/// The same of flags: `UserError` for what a file holds that one names, else `Usage`.
+int tell(llvm::Error error);
 
 /// Fills the document of a compilation from its phases, and writes what the flags ask for. What
 /// returns an int returns an exit code, and has told why unless it is `Ok`.

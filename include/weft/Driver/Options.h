@@ -64,15 +64,15 @@ struct Options {
   std::string linker, runtimeDirectory;
   bool isAuto = false; // the planner chooses the mesh, and what is not given of the rest
   Question question;   // that it is asked
-  std::string planFile;
+  std::string planFile, scheduleFile, stageCostsFile;
   /// The flags of training that were given, to refuse them without --train.
   std::vector<std::string> trainingFlags;
   std::string answer; // to --help or --version; then nothing else counts
 };
 
 /// Parses `arguments` (without the program's name). An error says what is wrong and what to write
-/// instead. Whether flags fit together is only known of a program in text form when its own flags
-/// are (`resumes`).
+/// instead; it is a FileError if a file that a flag names is to blame. Whether flags fit together
+/// is only known of a program in text form when its own flags are (`resumes`).
 llvm::Expected<Options> parseOptions(const std::vector<std::string> &arguments,
                                      bool resumes = false);
 
@@ -82,6 +82,9 @@ llvm::Expected<PhaseOptions> parsePhaseOptions(const std::vector<std::string> &a
 std::string takePrecisionAmong(const std::string &text, Precision &target);
 /// Of --batch-stats.
 inline constexpr llvm::StringLiteral kPerMicrobatch = "per-microbatch";
+
+/// Reads the schedule and the costs of stages, and checks them and the cluster.
+llvm::Error readFiles(Options &options);
 
 std::string helpText();
 

@@ -17,8 +17,9 @@ struct PlanOptions {
   Question question;    // then
   std::string output;   // where the plan that is chosen goes, or ""
   std::string from, to; // plans to compare (--diff)
-  std::string profile;  // the text of a profile (weft/Cost/Profile.h), or ""
-  std::string trace;    // the text of a trace that the prediction is joined with, or ""
+  /// Of a profile (weft/Cost/Profile.h), and of a trace that the prediction is joined with; or "".
+  std::string profileFile, traceFile;
+  std::string profile, trace; // what they hold
   bool isJson = false;
   /// Instead of all that, where the figures of this machine go, and over what ranks communicate.
   std::string calibrate, comm = "inproc";

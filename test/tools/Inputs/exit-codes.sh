@@ -38,6 +38,15 @@ exits 1 weft-reduce cut.mlir --weft-reduce-program=test=false -o cut.out
 exits 1 weft-run mlp --input x=cut.onnx
 exits 1 ./mlp --input x=cut.onnx
 exits 1 weft-run cut.onnx
+for wrong in --cluster --plan; do
+  exits 1 weft-compile -q mlp.onnx --bind batch=8 $wrong cut.mlir -o cut
+done
+for wrong in '--schedule file:cut.mlir' '--stage-costs cut.mlir'; do
+  # shellcheck disable=SC2086 # a flag and its value
+  exits 1 weft-compile -q mlp.onnx --bind batch=8 --mesh pp=2 --microbatches 2 $wrong -o cut
+done
+exits 1 weft-plan mlp.onnx --bind batch=8 --evaluate dp=2 --profile cut.mlir
+exits 1 weft-schedule file:cut.mlir
 
 # What microbatches forbid is known only late, when loops are formed.
 exits 0 weft-translate --build resnet:preset=tiny --no-weights -o resnet.onnx

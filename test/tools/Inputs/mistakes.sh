@@ -200,10 +200,10 @@ says 2 "--zero needs --train" "${mesh[@]}" dp=2 --zero 1
 says 5 "a process needs 1664 bytes, more than the limit of 1024; use more processes" "${mesh[@]}" dp=1 --memory-limit 1KiB
 says 2 "'cudda' is not one of: cpu, cuda" "${mesh[@]}" dp=2 --target cudda
 says 2 "'skylakeish' is no processor that LLVM knows; names near it: skylake; x86-64-v3 suits most" "${mesh[@]}" dp=2 --processor skylakeish
-says 2 "--plan 'none' cannot be read: No such file or directory" "${mesh[@]}" dp=2 --plan none
+says 1 "--plan 'none': cannot be read: No such file or directory" "${mesh[@]}" dp=2 --plan none
 says 2 "neither a file 'none' nor a cluster of that name; those with names are a100" weft-compile mlp.onnx --bind batch=8 --auto --cluster none
 says 2 "how many devices of cluster 'standard'\? give --devices N" weft-plan mlp.onnx --bind batch=8
-says 2 "'none' does not exist" weft-plan gpt.onnx --bind batch=2,seq=8 "${train[@]}" --evaluate dp=2 --profile none
+says 1 "--profile 'none': cannot be read: No such file or directory" weft-plan gpt.onnx --bind batch=2,seq=8 "${train[@]}" --evaluate dp=2 --profile none
 says 2 "no kind of schedule 'tuesday'; there is search, file:FILE, .*1f1b" weft-schedule tuesday --ranks 2 --microbatches 2
 
 # Trainings, as they are compiled.
