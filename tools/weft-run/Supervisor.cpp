@@ -20,7 +20,7 @@ namespace {
 
 /// After the first failure those that run get this long to end and to say what they saw; and
 /// mpirun, once it is alone, to clean up.
-constexpr double kGraceSeconds = 0.3, kLauncherSeconds = 0.7;
+constexpr double kGraceSeconds = 0.3, kLauncherSeconds = 0.5;
 constexpr useconds_t kPeriod = 10 * 1000;
 constexpr double kLookSeconds = 0.03;
 
