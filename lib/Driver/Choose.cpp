@@ -199,8 +199,9 @@ private:
                         [&](const Candidate &other) { return other.layout == candidate.layout; }))
         all.push_back(candidate);
     if (question.objective == planner::Objective::Time)
-      llvm::stable_sort(all, [](const Candidate &a, const Candidate &b) {
-        return a.prediction.picoseconds < b.prediction.picoseconds;
+      llvm::sort(all, [](const Candidate &a, const Candidate &b) {
+        return std::tie(a.prediction.picoseconds, a.layout) <
+               std::tie(b.prediction.picoseconds, b.layout);
       });
     return all;
   }

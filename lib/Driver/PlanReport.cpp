@@ -111,7 +111,9 @@ private:
   template <typename Format>
   void list(std::vector<std::pair<std::string, int64_t>> values, Format format) {
     llvm::erase_if(values, [](const auto &entry) { return entry.second == 0; });
-    llvm::stable_sort(values, [](const auto &a, const auto &b) { return a.second > b.second; });
+    llvm::sort(values, [](const auto &a, const auto &b) {
+      return std::tie(b.second, a.first) < std::tie(a.second, b.first);
+    });
     if (values.empty())
       out << "nothing";
     llvm::interleave(

@@ -60,8 +60,9 @@ public:
     for (const auto &[kind, bytes] : kinds)
       if (bytes.read + bytes.written > 0)
         result.push_back(bytes);
-    llvm::stable_sort(result, [](const MovedBytes &a, const MovedBytes &b) {
-      return a.read + a.written > b.read + b.written;
+    llvm::sort(result, [](const MovedBytes &a, const MovedBytes &b) {
+      return std::make_tuple(b.read + b.written, a.kind) <
+             std::make_tuple(a.read + a.written, b.kind);
     });
     return result;
   }
