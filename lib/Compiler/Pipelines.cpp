@@ -100,6 +100,8 @@ static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtUnrollMicrobatches());
   // Before kernels are formed: a reduction in two takes its operand's makers in.
   pm.addPass(rt::createRtSplitReductions());
+  // From here on ops are gathered, copied and moved, but none is another.
+  pm.addPass(rt::createRtRecordResults());
   pm.addPass(rt::createRtFuseKernels());
   pm.addPass(rt::createRtOutlineKernels());
   pm.addPass(rt::createRtHoistConstants());
@@ -112,6 +114,7 @@ static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
   // What may be overwritten depends on the order, which is final here.
   pm.addPass(rt::createRtElideUpdateCopies());
   pm.addPass(rt::createRtReuseOperands());
+  pm.addPass(rt::createRtVerifyResults());
 }
 
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {

@@ -429,6 +429,32 @@ def RtVerifyCommands : Pass<"rt-verify-commands", "::mlir::ModuleOp"> {
   }];
 }
 
+def RtRecordResults : Pass<"rt-record-results", "::mlir::ModuleOp"> {
+  let summary = "Write down what functions compute, before kernels are formed of their ops";
+  let description = [{
+    **Requires** functions of the phase `local` without loops. **Ensures** the same, each with `rt.computes`: for each value
+    that it returns, and for each op that sends or receives, a number that tells by which ops, of which values, it is made.
+
+    The numbers depend on names of ops, their attributes, types and operands, down to arguments, and on nothing else: not on placements of
+    what becomes code, not on the order of ops, nor on where they stand.
+  }];
+}
+
+def RtVerifyResults : Pass<"rt-verify-results", "::mlir::ModuleOp"> {
+  let summary = "Reject functions that do not compute what they did before kernels were formed";
+  let description = [{
+    **Requires** `rt-record-results`, and behind it only passes that gather, copy, share and move ops. **Ensures** that each function
+    returns, sends and receives what it did, made by the same ops of the same values, wherever these are now: in kernels,
+    library fusions, buckets, or in the callers of a routine as constants (`rt-hoist-constants`). `rt.computes` is gone.
+
+    It is derived from the program as it is, so whatever `rt-fuse-kernels` and those behind it do wrong (an operand of another op, a
+    kernel for another's call, a lost addend) is found here, and not by numbers. What memory they share is judged by `rt-verify-commands`.
+    Concatenations of concatenations count as one; routines are judged each by itself, and a call of one is an op of its name.
+
+    **Example**: test/passes/rt/verify-results.mlir.
+  }];
+}
+
 def RtVerifyStages : Pass<"rt-verify-stages", "::mlir::ModuleOp"> {
   let summary = "Reject stages that would wait for each other forever";
   let description = [{
