@@ -385,9 +385,12 @@ def RtPlanArena : Pass<"rt-plan-arena", "::mlir::ModuleOp"> {
     **Requires** assigned streams. **Ensures** offsets (multiples of the target's alignment)
     and lifetimes: buffers that share bytes are never alive together. States
     come first and belong to all programs, then inputs and outputs, which live
-    for the whole program, then all others, largest first, each in the smallest
-    gap that is free for its whole life (best fit). A buffer used by another
-    stream lives from the event that lets that command start until the wait for
+    for the whole program, then all others, each in the smallest
+    gap that is free for its whole life (best fit). Which is placed first decides how much
+    is lost between them: by bytes, by bytes and life, by life, by first use; and from each of
+    these on, what ends highest is placed earlier, until the arena is at most a two-hundredth
+    larger than what is alive at once, or enough was tried. The smallest arena stays. A buffer
+    used by another stream lives from the event that lets that command start until the wait for
     its end.
 
     Lifetimes count commands as they are issued, those of calls among them, and a call's are those of its commands: an argument

@@ -78,7 +78,7 @@ public:
     });
   }
 
-  /// What is taken at any moment of [first, last], by the first byte; ranges may overlap.
+  /// What is taken at any moment of [first, last], in no order; ranges may overlap.
   std::vector<Range> during(int64_t first, int64_t last) const {
     std::vector<Range> found;
     forEachInterval(first, last,
@@ -89,7 +89,6 @@ public:
       if (l != r)
         llvm::append_range(found, throughout[l].list());
     }
-    llvm::sort(found);
     return found;
   }
 
@@ -131,11 +130,17 @@ struct RoutinePlan {
 
   int64_t size() const { return lifetimes.order().size(); }
 
+  /// Forgets what was placed.
+  void clear() {
+    own = Taken(size());
+    callers = Taken(size());
+  }
+
   ProgramOp routine;
   Lifetimes lifetimes;
   Taken own;     // by its buffers, over its commands
   Taken callers; // by what is in use in its callers during a call, be it any of them
-  int64_t low = 0, high = 0;
+  int64_t low = INT64_MAX, high = 0;
 };
 
 /// A program, and when it calls which routine.
@@ -168,6 +173,7 @@ struct ProgramPlan {
   Lifetimes lifetimes;
   Taken taken;                                                // by its own buffers
   llvm::MapVector<RoutinePlan *, SmallVector<int64_t>> calls; // where they start
+  int64_t portsEnd = 0;                                       // they stand first
   int64_t peak = 0;
 };
 
@@ -193,17 +199,7 @@ public:
             {bytesOf(buffer), buffer, live(buffer, routine->lifetimes), routine.get(), nullptr});
     for (auto &program : programs)
       addBuffers(*program);
-    // Largest first: small buffers then fill the gaps that large ones leave. Of equal ones, that
-    // which is needed first.
-    std::vector<std::tuple<int64_t, std::pair<size_t, int64_t>, size_t>> bySize;
-    for (auto [i, item] : llvm::enumerate(items))
-      bySize.push_back({-item.bytes, firstUse(item), i});
-    llvm::sort(bySize);
-    for (auto [negated, use, i] : bySize)
-      if (items[i].routine)
-        placeInRoutine(items[i]);
-      else
-        placeInProgram(items[i]);
+    placeAll();
     finish();
   }
 
@@ -214,7 +210,19 @@ private:
     std::pair<int64_t, int64_t> life;
     RoutinePlan *routine; // of one of them
     ProgramPlan *program;
+    int64_t offset = 0;
+
+    int64_t end() const { return offset + bytes; }
   };
+
+  /// What is placed first: what is large; what takes many bytes for long; what lives long; what is
+  /// needed first. Of equals, what is needed first.
+  enum class Order { Bytes, Area, Life, Use };
+  static constexpr Order kOrders[] = {Order::Bytes, Order::Area, Order::Life, Order::Use};
+  /// An order is good enough if its arena is larger than what is alive at once by so small a part.
+  static constexpr int64_t kSlack = 200;
+  /// From each order on so many others are tried, fewer where there is much to place.
+  static constexpr size_t kMostRounds = 64, kMostPlacements = 6000;
 
   /// In which program, and by which command.
   std::pair<size_t, int64_t> firstUse(const Item &item) const {
@@ -225,6 +233,99 @@ private:
         return {i, found->second.front() + item.life.first};
     }
     return {programs.size(), item.life.first};
+  }
+
+  std::vector<size_t> inOrder(Order order) const {
+    std::vector<std::tuple<double, std::pair<size_t, int64_t>, size_t>> keys;
+    for (auto [i, item] : llvm::enumerate(items)) {
+      double bytes = double(item.bytes), life = double(item.life.second - item.life.first + 1);
+      double weight = order == Order::Bytes  ? bytes
+                      : order == Order::Area ? bytes * life
+                      : order == Order::Life ? life
+                                             : 0;
+      keys.push_back({-weight, firstUse(item), i});
+    }
+    llvm::sort(keys);
+    std::vector<size_t> indices;
+    for (const auto &[weight, use, i] : keys)
+      indices.push_back(i);
+    return indices;
+  }
+
+  /// Tries orders until one is good enough, and keeps the best. From each of the four on, what ends
+  /// highest is placed earlier, halfway to the first, a number of times.
+  void placeAll() {
+    const int64_t least = leastBytes();
+    const size_t rounds =
+        std::min(kMostRounds, kMostPlacements / std::max<size_t>(items.size(), 1));
+    int64_t best = INT64_MAX;
+    std::vector<int64_t> kept(items.size());
+    auto isEnough = [&] { return items.empty() || best - least <= least / kSlack; };
+    for (Order order : kOrders) {
+      std::vector<size_t> indices = inOrder(order);
+      for (size_t round = 0; round <= rounds && !isEnough(); ++round) {
+        if (int64_t end = place(indices); end < best) {
+          best = end;
+          for (auto [offset, item] : llvm::zip_equal(kept, items))
+            offset = item.offset;
+        }
+        auto highest = llvm::max_element(
+            indices, [&](size_t a, size_t b) { return items[a].end() < items[b].end(); });
+        std::rotate(indices.begin() + (highest - indices.begin()) / 2, highest, highest + 1);
+      }
+    }
+    for (auto [offset, item] : llvm::zip_equal(kept, items))
+      item.offset = offset;
+  }
+
+  /// What is alive at once at most, wherever it lies.
+  int64_t leastBytes() {
+    int64_t least = base;
+    llvm::DenseMap<RoutinePlan *, std::vector<int64_t>> changes;
+    for (auto &[op, routine] : routines)
+      changes[routine.get()].resize(size_t(routine->size()) + 2);
+    auto add = [](std::vector<int64_t> &at, const Item &item) {
+      at[size_t(item.life.first)] += item.bytes;
+      at[size_t(item.life.second) + 1] -= item.bytes;
+    };
+    for (const Item &item : items)
+      if (item.routine)
+        add(changes[item.routine], item);
+    for (auto &program : programs) {
+      std::vector<int64_t> change(size_t(program->lifetimes.order().size()) + 2);
+      for (const Item &item : items)
+        if (item.program == program.get())
+          add(change, item);
+      for (auto &[routine, starts] : program->calls)
+        for (int64_t start : starts)
+          for (auto [i, bytes] : llvm::enumerate(changes[routine]))
+            change[size_t(start) + i] += bytes;
+      int64_t alive = program->portsEnd;
+      for (int64_t bytes : change) {
+        alive += bytes;
+        least = std::max(least, alive);
+      }
+    }
+    return least;
+  }
+
+  /// Places all items, one after the other, and returns where the last ends.
+  int64_t place(ArrayRef<size_t> order) {
+    int64_t end = base;
+    for (auto &[op, routine] : routines)
+      routine->clear();
+    for (auto &program : programs) {
+      program->taken = Taken(program->lifetimes.order().size());
+      end = std::max(end, program->portsEnd);
+      if (program->portsEnd > base)
+        take({base, program->portsEnd}, *program,
+             {0, std::max<int64_t>(program->lifetimes.order().size() - 1, 0)});
+    }
+    for (size_t i : order) {
+      items[i].offset = items[i].routine ? placeInRoutine(items[i]) : placeInProgram(items[i]);
+      end = std::max(end, items[i].end());
+    }
+    return end;
   }
 
   int64_t bytesOf(BufferOp buffer) const {
@@ -284,54 +385,63 @@ private:
 
   /// Ports live as long as the program, so they simply stand first.
   void addBuffers(ProgramPlan &plan) {
-    int64_t portsEnd = base, end = std::max<int64_t>(plan.lifetimes.order().size() - 1, 0);
-    plan.peak = base;
+    int64_t end = std::max<int64_t>(plan.lifetimes.order().size() - 1, 0);
+    plan.portsEnd = base;
     for (auto buffer : plan.program.getOps<BufferOp>()) {
       if (buffer.getKind() != BufferClass::Input && buffer.getKind() != BufferClass::Output) {
         items.push_back({bytesOf(buffer), buffer, live(buffer, plan.lifetimes), nullptr, &plan});
         continue;
       }
       buffer.setLives(SmallVector<int64_t>{0, end});
-      settle({bytesOf(buffer), buffer, {0, end}, nullptr, &plan}, portsEnd);
-      portsEnd += bytesOf(buffer);
+      buffer.setOffset(plan.portsEnd);
+      plan.portsEnd += bytesOf(buffer);
     }
   }
 
-  void settle(const Item &item, int64_t offset) {
-    ProgramPlan &plan = *item.program;
-    Range bytes{offset, offset + item.bytes};
-    BufferOp(item.buffer).setOffset(offset);
-    plan.peak = std::max(plan.peak, bytes.second);
-    plan.taken.insert(bytes, item.life.first, item.life.second);
-    plan.forEachCalled(item.life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
+  void take(Range bytes, ProgramPlan &plan, std::pair<int64_t, int64_t> life) {
+    plan.taken.insert(bytes, life.first, life.second);
+    plan.forEachCalled(life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
       routine.callers.insert(bytes, first, last);
     });
   }
 
-  void placeInProgram(const Item &item) {
+  int64_t placeInProgram(const Item &item) {
     ProgramPlan &plan = *item.program;
     std::vector<Range> taken = plan.taken.during(item.life.first, item.life.second);
     plan.forEachCalled(item.life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
       llvm::append_range(taken, routine.own.during(first, last));
     });
-    settle(item, findPlace(base, item.bytes, std::move(taken)));
+    int64_t offset = findPlace(base, item.bytes, std::move(taken));
+    take({offset, offset + item.bytes}, plan, item.life);
+    return offset;
   }
 
-  void placeInRoutine(const Item &item) {
+  int64_t placeInRoutine(const Item &item) {
     RoutinePlan &plan = *item.routine;
     auto [first, last] = item.life;
     std::vector<Range> taken = plan.own.during(first, last);
     llvm::append_range(taken, plan.callers.during(first, last));
     int64_t offset = findPlace(base, item.bytes, std::move(taken));
     plan.own.insert({offset, offset + item.bytes}, first, last);
-    BufferOp(item.buffer).setOffset(offset);
-    plan.low = plan.high == 0 ? offset : std::min(plan.low, offset);
-    plan.high = std::max(plan.high, offset + item.bytes);
+    return offset;
   }
 
   /// Scratch is from a routine's first byte to its last, whatever callers have between.
   void finish() {
+    for (auto &plan : programs)
+      plan->peak = plan->portsEnd;
+    for (Item &item : items) {
+      item.buffer.setOffset(item.offset);
+      int64_t end = item.end();
+      if (item.program) {
+        item.program->peak = std::max(item.program->peak, end);
+      } else {
+        item.routine->low = std::min(item.routine->low, item.offset);
+        item.routine->high = std::max(item.routine->high, end);
+      }
+    }
     for (auto &[op, plan] : routines) {
+      plan->low = std::min(plan->low, plan->high);
       for (auto buffer : ProgramOp(plan->routine).getOps<BufferOp>())
         buffer.setOffset(*buffer.getOffset() - plan->low);
       plan->routine.setArena(plan->high - plan->low);

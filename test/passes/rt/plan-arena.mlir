@@ -22,6 +22,25 @@ rt.program @reuse streams 1 events 0 {
   rt.copy %c -> %y stream 0 : memref<64xf32> -> memref<64xf32>
 }
 
+// The largest first would lose a fourth of %p's bytes between %r and %q, so that %s did not fit: 256 more. Placed by bytes and life,
+// buffers take no more than what is alive.
+// CHECK-LABEL: rt.program @orders streams 1 events 0 arena 4736
+rt.program @orders streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<256xf32>
+  %y = rt.buffer "y" input : memref<192xf32>
+  %z = rt.buffer "z" input : memref<128xf32>
+  %p = rt.buffer "p" activation : memref<256xf32>
+  %q = rt.buffer "q" activation : memref<256xf32>
+  %r = rt.buffer "r" activation : memref<192xf32>
+  %s = rt.buffer "s" activation : memref<128xf32>
+  rt.copy %p -> %q stream 0 : memref<256xf32> -> memref<256xf32>
+  rt.copy %y -> %r stream 0 : memref<192xf32> -> memref<192xf32>
+  rt.copy %z -> %s stream 0 : memref<128xf32> -> memref<128xf32>
+  rt.copy %q -> %x stream 0 : memref<256xf32> -> memref<256xf32>
+  rt.copy %r -> %y stream 0 : memref<192xf32> -> memref<192xf32>
+  rt.copy %s -> %z stream 0 : memref<128xf32> -> memref<128xf32>
+}
+
 // While the other stream may still read %a, nothing takes its bytes.
 // CHECK-LABEL: rt.program @other_stream
 rt.program @other_stream streams 2 events 2 {
