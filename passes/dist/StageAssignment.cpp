@@ -29,6 +29,12 @@ static ChunkSet intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   return both;
 }
 
+/// The last chunk of a set that is not behind `most`.
+static std::optional<int64_t> lastOf(const ChunkSet &set, int64_t most) {
+  auto last = std::find_if(set.rbegin(), set.rend(), [&](int64_t chunk) { return chunk <= most; });
+  return last == set.rend() ? std::nullopt : std::optional(*last);
+}
+
 bool isScalar(Value value) { return cast<RankedTensorType>(value.getType()).getRank() == 0; }
 
 ChunkSet StageAssignment::everywhere() const {
@@ -194,8 +200,9 @@ LogicalResult StageAssignment::cut(const OpCosts &costs, StringRef said, StateHo
   for (auto [op, chunk] : llvm::zip_equal(ops, chunks))
     placed[op] = {chunk};
   findHomes(found);
+  placeUpdates();
   placeGradients();
-  placeOptimizer();
+  placeNumbers();
   placeSources();
   return success();
 }
@@ -213,8 +220,9 @@ void StageAssignment::follow(const StateHomes &known) {
     auto *first = llvm::find_if(pins, [&](int64_t chunk) { return chunk >= least; });
     placed[op] = {first != pins.end() ? *first : pins.back()};
   }
+  placeUpdates();
   placeGradients();
-  placeOptimizer();
+  placeNumbers();
   placeSources();
 }
 
@@ -229,6 +237,7 @@ void StageAssignment::findAvailable() {
 
 void StageAssignment::placeGradients() {
   findAvailable();
+  llvm::MapVector<Operation *, ChunkSet> ofWeights; // and the chunks that have what they read
   // Ops that no gradient with a place leads to: what begins the way back, or is computed again from
   // activations. They go where they are read, among the chunks that have their operands.
   llvm::MapVector<Operation *, ChunkSet> free;
@@ -237,7 +246,7 @@ void StageAssignment::placeGradients() {
       continue;
     int64_t latest = all - 1;
     ChunkSet pins = pinsOf(&op), both = pins; // both: with what free ops make
-    bool isFree = int64_t(pins.size()) == all;
+    bool isFree = int64_t(pins.size()) == all, isOfWeights = isWeightGradient(&op);
     for (Value operand : op.getOperands()) {
       Operation *maker = operand.getDefiningOp();
       if (!maker || classes.at(maker) == StageClass::Source)
@@ -249,6 +258,8 @@ void StageAssignment::placeGradients() {
       if (classes.at(maker) == StageClass::Gradient) {
         latest = std::min(latest, placed.at(maker).front());
         isFree = false;
+        // What reshards gradients of weights has no role of its own.
+        isOfWeights |= roleOf(&op) == OpRole::Forward && ofWeights.contains(maker);
         continue;
       }
       ChunkSet having = available.lookup(operand);
@@ -260,9 +271,13 @@ void StageAssignment::placeGradients() {
       free[&op] = both;
       continue;
     }
-    auto last = std::find_if(pins.rbegin(), pins.rend(), [&](int64_t s) { return s <= latest; });
-    placed[&op] = {last != pins.rend() ? *last : pins.front()};
+    // What free ops make need not be sent where the line comes to a chunk that has it.
+    placed[&op] = {lastOf(both, latest).value_or(lastOf(pins, latest).value_or(pins.front()))};
+    if (isOfWeights)
+      ofWeights[&op] = both;
   }
+  for (auto &[op, chunks] : llvm::reverse(ofWeights))
+    followReaders(op, chunks);
   for (auto &[op, chunks] : llvm::reverse(free)) {
     ChunkSet read;
     for (Operation *reader : op->getUsers())
@@ -270,6 +285,31 @@ void StageAssignment::placeGradients() {
         insert(read, intersect(found->second, chunks));
     placed[op] = read.empty() ? ChunkSet{chunks.back()} : read;
   }
+}
+
+/// A gradient of weights is made where they are, and not where the last of what it is made of is:
+/// it goes back to the latest chunk that reads it, if that is among `chunks` and no more values
+/// cross so. Often fewer do: a gradient that goes back along the line is there anyhow.
+void StageAssignment::followReaders(Operation *op, ArrayRef<int64_t> chunks) {
+  int64_t latest = -1;
+  for (Operation *reader : op->getUsers())
+    if (auto found = placed.find(reader); found != placed.end())
+      latest = std::max(latest, found->second.back());
+  if (latest < 0 || latest >= placed.at(op).front() || !llvm::is_contained(chunks, latest))
+    return;
+  llvm::SmallDenseSet<Value> crossing;
+  for (Value operand : op->getOperands()) {
+    auto isThere = [&](Operation *other) {
+      auto found = placed.find(other);
+      return other != op && found != placed.end() && found->second.front() <= latest;
+    };
+    Operation *maker = operand.getDefiningOp();
+    if (maker && classes.at(maker) == StageClass::Gradient && placed.contains(maker) &&
+        placed.at(maker).front() > latest && llvm::none_of(operand.getUsers(), isThere))
+      crossing.insert(operand);
+  }
+  if (crossing.size() <= op->getNumResults())
+    placed[op] = {latest};
 }
 
 /// The chunks that have a value, once what makes it is placed; null if all have it.
@@ -309,10 +349,9 @@ bool StageAssignment::canAddUp(Operation *op) {
                       [&](const PartialRule &rule) { return rule.size() == op->getNumOperands(); });
 }
 
-/// From the end: an op runs where its state is, else where a reader does (what is made of scalars
-/// alone: where all do), else where its operands are. Of scalars, such as the norm of all
-/// gradients, the operands decide.
-void StageAssignment::placeOptimizer() {
+/// From the end: an op of the optimizer runs where its state is, else where a reader does (what is
+/// made of scalars alone: where all do).
+void StageAssignment::placeUpdates() {
   Block &body = function.getBody().front();
   auto stateOf = [&](Operation *op) -> const ChunkSet * {
     for (Value operand : op->getOperands())
@@ -342,7 +381,11 @@ void StageAssignment::placeOptimizer() {
     if (!readers.empty())
       placed[&op] = readers;
   }
-  for (Operation &op : body.without_terminator()) {
+}
+
+/// The rest of the optimizer, such as the norm of all gradients, runs where its operands are.
+void StageAssignment::placeNumbers() {
+  for (Operation &op : function.getBody().front().without_terminator()) {
     if (classes.at(&op) != StageClass::Optimizer || placed.contains(&op))
       continue;
     ChunkSet chunks = everywhere();

@@ -32,9 +32,10 @@ enum class StageClass {
 ///
 /// An activation of the program that leads is of the chunk that the cut says; of another program,
 /// of the first that has its operands and holds its state. A gradient is of the latest chunk, not
-/// behind the gradients it reads, that holds the state and has the activations that it reads. So a
-/// gradient crosses a border where its activation did, and that of a value that is read in several
-/// chunks travels back along the line and is added up on the way. The optimizer runs where its
+/// behind the gradients it reads, that holds the state and has the activations that it reads, or,
+/// of weights, is where these are. So a gradient crosses a border where its activation did, and
+/// that of a value that is read in several chunks travels back along the line and is added up on
+/// the way. The optimizer runs where its
 /// state is. Numbers of several stages that are added up, such as those of the norm of all
 /// gradients, are added up on each stage first: a sum over stages (addsUp) follows.
 class StageAssignment {
@@ -69,7 +70,9 @@ private:
   StageClass classOfOp(mlir::Operation *op) const;
   void findHomes(StateHomes &homes);
   void placeGradients();
-  void placeOptimizer();
+  void placeUpdates();
+  void followReaders(mlir::Operation *op, llvm::ArrayRef<int64_t> chunks);
+  void placeNumbers();
   void placeSources();
   void findAvailable();
   ChunkSet pinsOf(mlir::Operation *op);

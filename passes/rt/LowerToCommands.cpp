@@ -274,6 +274,18 @@ private:
     });
   }
 
+  /// A value that is there for other stages alone: it, or what overwrites it, is sent and not read
+  /// otherwise. So what a stage keeps of a microbatch is what its own backward pass reads.
+  bool isOnlySent(Value value) const {
+    std::vector<Reader> readers = readersOf(value);
+    return !readers.empty() && llvm::all_of(readers, [&](const Reader &reader) {
+      return isa<dist::SendOp>(reader.op) ||
+             llvm::any_of(reader.op->getResults(), [&](OpResult result) {
+               return reusedOperand(result) == value && isOnlySent(result);
+             });
+    });
+  }
+
   /// True if updates or the network read the value's buffer, not only a sum of
   /// gradients that lies elsewhere.
   bool isKept(Value value) const {
@@ -292,20 +304,21 @@ private:
   /// copied; what the optimizer makes besides states is workspace.
   BufferClass classOf(OpResult result) {
     Operation *op = result.getOwner();
+    BufferClass ofPass = isOnlySent(result) ? BufferClass::Communication : BufferClass::Activation;
     if (auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr)) {
       StringRef role = cast<StringAttr>(roles[result.getResultNumber()]).getValue();
       if (role == nn::kRoleWeightGradient && isOnlyScattered(result))
         return BufferClass::Communication;
       if (role == nn::kRoleWeightGradient)
         return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
-      return role == nn::kRoleOptimizer ? BufferClass::Workspace : BufferClass::Activation;
+      return role == nn::kRoleOptimizer ? BufferClass::Workspace : ofPass;
     }
     if (isa<dist::ReceiveOp>(op))
       return BufferClass::Communication;
     bool isCopy = isa<DenseOp, PutOp>(op);
     Value moved = isCopy ? op->getOperand(0) : movedOperand(result, symbols);
     if (!moved)
-      return BufferClass::Activation;
+      return ofPass;
     auto from = buffers.lookup(specLayout(moved).root).getDefiningOp<BufferOp>();
     if (from &&
         (from.getKind() == BufferClass::Gradient || from.getKind() == BufferClass::Workspace))
@@ -313,7 +326,7 @@ private:
     // What only the network reads is communication; the part that comes back is a gradient again.
     if (from && scattered.contains(from))
       return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
-    return isCopy ? BufferClass::Activation : BufferClass::Communication;
+    return isCopy ? ofPass : BufferClass::Communication;
   }
 
   LogicalResult lowerConstant(Operation *op) {
