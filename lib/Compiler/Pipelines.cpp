@@ -30,7 +30,7 @@ std::optional<Phase> weft::parsePhase(llvm::StringRef name) {
 static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   // Conversion drops what it has no words for.
   if (!options.mesh.axes.empty())
-    pm.addPass(dist::createDistReadDevices({toString(options.mesh), ""}));
+    pm.addPass(dist::createDistReadDevices({stageAxisOf(options), toString(options.mesh), ""}));
   buildImportToGraph(pm, options);
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());

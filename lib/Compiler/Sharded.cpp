@@ -4,6 +4,7 @@
 
 #include "passes/dist/Passes.h"
 #include "weft/Compiler/Phases.h"
+#include "weft/Compiler/StageAxis.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -28,8 +29,8 @@ std::vector<std::string> weft::batchAxesOf(const PhaseOptions &options) {
 }
 
 std::string weft::stageAxisOf(const PhaseOptions &options) {
-  AxisList axes = options.mesh.resolve("pp");
-  return options.mesh.groupSize(axes) > 1 ? "pp" : "";
+  AxisList axes = options.mesh.resolve(kStageAxis);
+  return options.mesh.groupSize(axes) > 1 ? kStageAxis.str() : "";
 }
 
 /// Without axes the program is the one device's already.

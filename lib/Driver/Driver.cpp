@@ -139,7 +139,8 @@ private:
         return code;
     if (int code = report.phaseEnded(*compilation, secondsSince(start)))
       return code;
-    if (phase == Phase::Sharded && model)
+    // Stages are known once programs are cut.
+    if (phase == std::min(options.until, Phase::Staged) && model)
       if (llvm::Error wrong = writeDevices(*model, compilation->getModule(),
                                            compilation->getModelPath(), options.writeDevices))
         return tell(llvm::toString(std::move(wrong)), UserError);

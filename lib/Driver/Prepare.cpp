@@ -5,6 +5,7 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/dist/DeviceSpecs.h"
 #include "passes/onnx/OnnxToNn.h"
+#include "weft/Compiler/StageAxis.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Driver/Driver.h"
 #include "weft/Driver/Resume.h"
@@ -71,7 +72,7 @@ int driver::checkCommandLine(const Options &options, const std::string &program)
 static int settleMesh(ModuleOp module, Options &options) {
   Mesh &mesh = options.compile.phases.mesh;
   if (mesh.axes.empty())
-    if (auto configured = dist::configuredMesh(module)) {
+    if (auto configured = dist::configuredMesh(module, kStageAxis)) {
       mesh = configured->mesh;
       options.given.push_back({"--mesh", toString(mesh)});
       if (!options.quiet)
@@ -84,6 +85,10 @@ static int settleMesh(ModuleOp module, Options &options) {
     return Ok;
   if (mesh.axes.empty())
     return tell("--write-devices needs --mesh: without one there are no placements", Usage);
+  if (options.until == Phase::Sharded && !stageAxisOf(options.compile.phases).empty())
+    return tell("--write-devices needs the stages of phase staged; give --compile-to staged or a "
+                "later one",
+                Usage);
   if (!onnx::getModel(module))
     return tell("--write-devices needs a model as in the file, not a program of a later phase",
                 UserError);

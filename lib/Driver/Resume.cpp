@@ -3,6 +3,7 @@
 #include "weft/Driver/Resume.h"
 
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/dist/IR/NodeStages.h"
 #include "weft/Compiler/Phases.h"
 #include "weft/Cost/CostModel.h"
 
@@ -57,7 +58,8 @@ std::optional<FlagList> recordedFlags(ModuleOp module) {
 Acts actsIn(llvm::StringRef flag, ModuleOp module, const FlagList &recorded) {
   Acts acts = flagActs().of(flag);
   // Device configurations were read for a mesh, statistics were made of microbatches.
-  bool isRead = (flag == "--mesh" && module->hasAttr(dist::kDevicesAttr)) ||
+  bool isRead = (flag == "--mesh" &&
+                 (module->hasAttr(dist::kDevicesAttr) || module->hasAttr(dist::kNodeStagesAttr))) ||
                 (flag == "--microbatches" &&
                  llvm::is_contained(valuesOf(recorded, "--batch-stats"), kPerMicrobatch));
   if (isRead)

@@ -3,6 +3,7 @@
 #include "weft/Driver/Driver.h"
 
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/dist/IR/NodeStages.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/dist/Passes.h"
 #include "python_free_frontend/exporter/Exporter.h"
@@ -56,7 +57,9 @@ llvm::Error weft::driver::writeDevices(ModuleOp model, ModuleOp sharded, StringR
     return wrong;
   model->setAttr(dist::kMeshAttr, dist::getMesh(sharded));
   // Out of the program, which has no use for it.
-  model->setAttr(dist::kRecordedAttr, sharded->removeAttr(dist::kRecordedAttr));
+  for (StringRef name : {dist::kRecordedAttr, dist::kRecordedStagesAttr})
+    if (Attribute recorded = sharded->removeAttr(name))
+      model->setAttr(name, recorded);
   PassManager pm(model.getContext());
   pm.addPass(dist::createDistWriteDevices());
   OutputFile file;

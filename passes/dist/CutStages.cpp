@@ -213,11 +213,15 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
         FailureOr<OpCosts> ops = opCostsOf(function, chunks, *costs, stageCosts);
         if (failed(ops) || failed(chunks.cut(*ops, stages, homes)))
           return signalPassFailure();
+        chunks.tellNotAsAsked(stages);
+        if (getOperation()->hasAttr(kRecordedAttr))
+          chunks.recordStages();
         tell(function, StringRef(name).contains('\n') ? "as written" : name, *chosen, rated, chunks,
              *ops);
       }
       StageWriter(function, mesh, *axis, place, chunks).run(homes);
     }
+    getOperation()->removeAttr(kNodeStagesAttr);
   }
 
 private:

@@ -27,7 +27,8 @@ struct Dim {
 
 class SpecReader {
 public:
-  SpecReader(onnx::ShardingSpecAttr spec, const Mesh &mesh) : spec(spec), mesh(mesh) {}
+  SpecReader(onnx::ShardingSpecAttr spec, const Mesh &mesh, std::optional<int64_t> stage)
+      : spec(spec), mesh(mesh), stage(mesh.stageAxis() ? stage : std::nullopt) {}
 
   Expected<std::string> read() {
     if (Error wrong = readDims())
@@ -94,14 +95,24 @@ private:
           held.push_back({member, shard});
     }
     // Asked first, so that a file of a few bytes cannot make much work.
-    if (static_cast<int64_t>(held.size()) != mesh.deviceCount())
-      return createStringError("it names " + Twine(held.size()) + " devices, the mesh has " +
-                               Twine(mesh.deviceCount()));
-    holder.assign(held.size(), -1);
+    int64_t named = held.size(), all = mesh.deviceCount(), axis = mesh.stageAxis().value_or(0);
+    bool areOfStage = stage && named != all;
+    if (named != (areOfStage ? all / mesh.size(axis) : all))
+      return createStringError("it names " + Twine(named) + " devices, the mesh has " + Twine(all));
+    Mesh whole = mesh;
+    if (areOfStage)
+      mesh.axes.erase(mesh.axes.begin() + axis);
+    holder.assign(named, -1);
     for (auto [device, shard] : held) {
-      if (device < 0 || device >= mesh.deviceCount())
+      if (device < 0 || device >= all)
         return createStringError("device " + Twine(device) + " is not on the mesh");
-      holder[device] = shard;
+      SmallVector<int64_t, 4> at = whole.coordinates(device);
+      if (areOfStage && at[axis] != *stage)
+        return createStringError("device " + Twine(device) + " is of stage " + Twine(at[axis]) +
+                                 ", its node of stage " + Twine(*stage));
+      if (areOfStage)
+        at.erase(at.begin() + axis);
+      holder[mesh.rank(at)] = shard;
     }
     if (llvm::is_contained(holder, -1))
       return createStringError("some device of the mesh holds nothing");
@@ -114,8 +125,12 @@ private:
     SmallVector<std::pair<int64_t, AxisId>> strides;
     int64_t step = 1; // in process ranks, of the axis at hand
     for (size_t i = mesh.axes.size(); i-- > 0;) {
-      if (mesh.axes[i].size > 1 && holder[step] != holder[0])
+      if (mesh.axes[i].size > 1 && holder[step] != holder[0]) {
+        if (mesh.axes[i].kind == AxisKind::Stages)
+          return createStringError("it splits over '" + mesh.axes[i].name +
+                                   "', whose devices are stages of a pipeline");
         strides.push_back({holder[step] - holder[0], static_cast<AxisId>(i)});
+      }
       step *= mesh.axes[i].size;
     }
     llvm::sort(strides, std::greater<>());
@@ -162,7 +177,8 @@ private:
   }
 
   onnx::ShardingSpecAttr spec;
-  const Mesh &mesh;
+  Mesh mesh; // of the devices that are named
+  std::optional<int64_t> stage;
   SmallVector<Split> splits;
   SmallVector<Dim> dims;
   SmallVector<int64_t> holder;
@@ -170,12 +186,14 @@ private:
 
 } // namespace
 
-Expected<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh) {
-  return SpecReader(spec, mesh).read();
+Expected<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh,
+                                    std::optional<int64_t> stage) {
+  return SpecReader(spec, mesh, stage).read();
 }
 
 Expected<onnx::ShardingSpecAttr> shardingSpec(MLIRContext *context, StringRef tensor,
-                                              const Placement &placement, const Mesh &mesh) {
+                                              const Placement &placement, const Mesh &mesh,
+                                              std::optional<int64_t> stage) {
   if (!placement.partial.empty())
     return createStringError("a sum is still due over some axis, which the format cannot say");
   Builder builder(context);
@@ -202,8 +220,11 @@ Expected<onnx::ShardingSpecAttr> shardingSpec(MLIRContext *context, StringRef te
     dims.push_back(onnx::ShardedDimAttr::get(context, number(d), builder.getArrayAttr(factors)));
   }
   std::vector<SmallVector<int64_t>> holders(shards);
-  for (int64_t device = 0; device < mesh.deviceCount(); ++device)
-    holders[mesh.memberIndex(all, mesh.coordinates(device))].push_back(device);
+  for (int64_t device = 0; device < mesh.deviceCount(); ++device) {
+    SmallVector<int64_t, 4> at = mesh.coordinates(device);
+    if (!stage || at[*mesh.stageAxis()] == *stage)
+      holders[mesh.memberIndex(all, at)].push_back(device);
+  }
   SmallVector<int64_t> devices;
   SmallVector<Attribute> groups;
   for (auto [shard, members] : llvm::enumerate(holders)) {
@@ -236,11 +257,13 @@ StringRef stateOrInputName(Value value) {
   return name ? name.getValue() : StringRef();
 }
 
-StringRef placeableName(onnx::NodeOp node) {
-  if (node->getNumResults() != 1)
-    return "";
+StringRef labelOf(onnx::NodeOp node) {
   auto name = node.getLoc()->findInstanceOf<NameLoc>();
   return name ? name.getName().getValue() : StringRef();
+}
+
+StringRef placeableName(onnx::NodeOp node) {
+  return node->getNumResults() == 1 ? labelOf(node) : StringRef();
 }
 
 } // namespace weft::dist

@@ -17,31 +17,39 @@ namespace weft::dist {
 /// factors and says which device holds which; a placement names mesh axes. The
 /// spec as `dist-place` writes placements, `dim0:dp,dim1:3*tp`: the axes under
 /// which every device holds the shard that the file gives it. An error if there
-/// are none: the file may ask for what we cannot do.
-llvm::Expected<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh);
+/// are none: the file may ask for what we cannot do. At a node of stage `stage` of
+/// a pipeline a spec may name the devices of that stage only.
+llvm::Expected<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh,
+                                          std::optional<int64_t> stage = std::nullopt);
 
-/// The other way. An error for what the format or `placementText` cannot say.
+/// The other way, with the devices of `stage`, or of all. An error for what the
+/// format or `placementText` cannot say.
 llvm::Expected<onnx::ShardingSpecAttr> shardingSpec(mlir::MLIRContext *context,
                                                     llvm::StringRef tensor,
-                                                    const Placement &placement, const Mesh &mesh);
+                                                    const Placement &placement, const Mesh &mesh,
+                                                    std::optional<int64_t> stage = std::nullopt);
 
 /// The name in the file of a value that nodes read: of an input or a weight. Empty
 /// for outputs of nodes.
 llvm::StringRef stateOrInputName(mlir::Value value);
 
-/// The name under which later phases know `node`, if its one output is a tensor.
+/// The name under which later phases know what `node` computes.
+llvm::StringRef labelOf(onnx::NodeOp node);
+
+/// The same, if its one output is a tensor, which can be placed; else empty.
 llvm::StringRef placeableName(onnx::NodeOp node);
 
 /// The mesh that the model asks for with its first device configuration: its name
 /// if that reads as a mesh of so many devices, as in files that
 /// `dist-write-devices` makes; else prime factors of the number of devices, as
-/// sub-axes of `devices` in the order that keeps most of what is asked. Nothing
-/// if there is no configuration of more than one device.
+/// sub-axes of `devices` in the order that keeps most of what is asked, behind an
+/// axis `stages` of as many stages as its nodes are said to be of, if these divide
+/// the devices. Nothing if there is no configuration of more than one device.
 struct ConfiguredMesh {
   Mesh mesh;
   std::string configuration;
 };
-std::optional<ConfiguredMesh> configuredMesh(mlir::ModuleOp module);
+std::optional<ConfiguredMesh> configuredMesh(mlir::ModuleOp module, llvm::StringRef stages);
 
 } // namespace weft::dist
 

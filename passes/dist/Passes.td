@@ -61,17 +61,20 @@ def DistReadDevices : Dist_Pass<"dist-read-devices"> {
   let summary = "read the device configurations of a model file";
   let description = [{
     **Requires** a mesh; the phase `import`, before `convert-onnx-to-nn`. **Ensures** `dist.devices` on the module:
-    per name of a weight, an input or a node a placement as `dist-place` reads it. Models without device configurations
+    per name of a weight, an input or a node a placement as `dist-place` reads it; and `dist.node_stages`, per name of a node
+    the stage of a pipeline (`pipeline_stage`) that `dist-cut-stages` is to put it on. Models without device configurations
     stay as they are.
 
     ONNX (IR 11) numbers shards and says which device holds which; a placement here names mesh axes. For each split the
     axes are found under which every device holds just the shards that the file says. What no axes explain, and
     splits asked of a value only where it is read, are dropped with a remark each and one warning for all: by the
-    standard they are hints.
+    standard they are hints. At a node of a stage a split may name the devices of that stage only. If a stage is named that the mesh has not,
+    no stage is used, and a warning tells.
 
     **Example** in test/passes/dist/read-devices.mlir.
   }];
   let options = [
+    Option<"stages", "stages", "std::string", "\"\"", "Name of the axis of `mesh` that counts stages; default: none; set it for a pipeline">,
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes as in `dp=4x2,tp=2`; default: the module's mesh">,
     Option<"configuration", "configuration", "std::string", "\"\"",
            "Which of the model's configurations; default: the one named as the mesh, else the first for as many devices">];
@@ -93,7 +96,8 @@ def DistWriteDevices : Dist_Pass<"dist-write-devices"> {
   let description = [{
     **Requires** a model at the phase `import` with `dist.mesh` and `dist.recorded`. **Ensures** that the model has a
     device configuration named as the mesh, first of all, and its nodes sharding specs for the weights and inputs that
-    they read and for their output; the attributes are gone, other configurations stay.
+    they read and for their output; the attributes are gone, other configurations stay. Nodes in `dist.recorded_stages`, if that is
+    there, have their stage, and specs of the devices there.
 
     The format (IR 11, to which the version is raised) knows no mesh, hence the name; and no pending sums, so a
     value that rests partial has no spec and is decided anew by who reads the file. What cannot be said is left out with a remark.
@@ -255,6 +259,10 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
     gradients it reads, that has the weights and activations it reads. Numbers of several stages that are added up, such as the squares of all
     gradients, are added up on each stage before one sum over the stages. Other programs go by where their weights are. Inputs and scalars are
     on all stages, other results where they are made.
+
+    Nodes in `dist.node_stages` go on the stages that it says, which is what the model asks for; where `schedule` is empty, only schedules
+    for which that is possible are looked at, if there are any. A warning tells of what is not possible, or not what `stages` says. Where the module has `dist.recorded`, it gets
+    `dist.recorded_stages`: the stage of each node whose ops on the line are all on one.
 
     **Example** in test/passes/dist/cut-stages.mlir.
   }];

@@ -4,6 +4,7 @@
 #include "passes/dist/RequireMesh.h"
 
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/dist/IR/NodeStages.h"
 #include "passes/dist/DeviceSpecs.h"
 
 #include "mlir/IR/Remarks.h"
@@ -40,14 +41,19 @@ SmallVector<std::pair<std::string, int64_t>> configurationsOf(ModuleOp module) {
 
 class Reader {
 public:
-  Reader(ModuleOp module, const Mesh &mesh, StringRef configuration, bool tells)
-      : module(module), mesh(mesh), configuration(configuration), tells(tells) {}
+  Reader(ModuleOp module, Mesh mesh, StringRef configuration, bool tells)
+      : module(module), mesh(std::move(mesh)), configuration(configuration), tells(tells) {}
 
   void run() {
-    forEachNode(module, [&](onnx::NodeOp node) { readNode(node); });
+    forEachNode(module, [&](onnx::NodeOp node) {
+      readNode(node);
+      readStage(node);
+    });
   }
 
   void write() {
+    if (!wrongStage)
+      writeStages();
     SmallVector<NamedAttribute> entries;
     for (auto &[name, placement] : placements)
       entries.push_back({StringAttr::get(module.getContext(), name),
@@ -60,6 +66,7 @@ public:
   }
 
   unsigned asked = 0, dropped = 0;
+  int64_t stages = 1; ///< that nodes are said to be of
 
 private:
   void drop(onnx::NodeOp node, const Twine &text) {
@@ -70,13 +77,69 @@ private:
           << text.str();
   }
 
-  template <typename Visit> void forEachSpec(onnx::NodeOp node, Visit visit) {
+  template <typename Visit> void forEachEntry(onnx::NodeOp node, Visit visit) {
     ArrayAttr devices = node.getDeviceConfigurationsAttr();
     for (Attribute attribute : devices ? devices.getValue() : ArrayRef<Attribute>())
       if (auto entry = dyn_cast<onnx::NodeDeviceConfigurationAttr>(attribute))
-        if (textOf(entry.getConfigurationId()) == configuration && entry.getShardingSpec())
-          for (auto spec : entry.getShardingSpec().getAsRange<onnx::ShardingSpecAttr>())
-            visit(spec);
+        if (textOf(entry.getConfigurationId()) == configuration)
+          visit(entry);
+  }
+
+  template <typename Visit> void forEachSpec(onnx::NodeOp node, Visit visit) {
+    forEachEntry(node, [&](onnx::NodeDeviceConfigurationAttr entry) {
+      if (entry.getShardingSpec())
+        for (auto spec : entry.getShardingSpec().getAsRange<onnx::ShardingSpecAttr>())
+          visit(spec);
+    });
+  }
+
+  std::optional<int64_t> stageOf(onnx::NodeOp node) {
+    std::optional<int64_t> stage;
+    forEachEntry(node, [&](onnx::NodeDeviceConfigurationAttr entry) {
+      if (entry.getPipelineStage())
+        stage = entry.getPipelineStage().getInt();
+    });
+    return stage;
+  }
+
+  /// A stage that there is not makes no sense of the others.
+  void readStage(onnx::NodeOp node) {
+    std::optional<int64_t> stage = stageOf(node);
+    if (!stage)
+      return;
+    stages = std::max(stages, *stage + 1);
+    std::optional<AxisId> axis = mesh.stageAxis();
+    int64_t count = axis ? mesh.size(*axis) : 1;
+    if (tells && !wrongStage && (*stage < 0 || *stage >= count)) {
+      wrongStage = true;
+      InFlightDiagnostic warning = node.emitWarning()
+                                   << "device configuration '" << configuration
+                                   << "' asks for stage " << *stage << " here, but the mesh has ";
+      if (axis)
+        warning << count << " stages, from 0 to " << count - 1;
+      else
+        warning << "no axis of stages";
+      warning << ": its stages are not used";
+    }
+    StringRef name = labelOf(node);
+    if (auto [known, isNew] = nodeStages.try_emplace(name.str(), *stage);
+        !isNew && known->second != *stage) {
+      if (tells)
+        remark::missed(node->getLoc(),
+                       remark::RemarkOpts::name("device-hint").category("dist-read-devices"))
+            << ("stages of the nodes named '" + name + "' are not kept: they differ").str();
+      known->second = kDiffer;
+    }
+  }
+
+  void writeStages() {
+    Builder builder(module.getContext());
+    SmallVector<NamedAttribute> entries;
+    for (auto &[name, stage] : nodeStages)
+      if (mesh.stageAxis() && stage != kDiffer)
+        entries.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(stage)));
+    if (!entries.empty())
+      module->setAttr(kNodeStagesAttr, builder.getDictionaryAttr(entries));
   }
 
   void readNode(onnx::NodeOp node) {
@@ -90,7 +153,7 @@ private:
                "split of '" + tensor + "' where it is read is not kept: its producer decides");
         return;
       }
-      llvm::Expected<std::string> placement = placementText(spec, mesh);
+      llvm::Expected<std::string> placement = placementText(spec, mesh, stageOf(node));
       if (!placement)
         return drop(node, "split of '" + tensor +
                               "' is not kept: " + llvm::toString(placement.takeError()));
@@ -122,10 +185,13 @@ private:
   }
 
   ModuleOp module;
-  const Mesh &mesh;
+  Mesh mesh;
   std::string configuration;
   bool tells;
   std::map<std::string, std::string> placements;
+  static constexpr int64_t kDiffer = -1;
+  std::map<std::string, int64_t> nodeStages;
+  bool wrongStage = false;
 };
 
 /// Prime factors, ascending.
@@ -135,6 +201,12 @@ SmallVector<int64_t> primeFactors(int64_t number) {
     for (; number % prime == 0; number /= prime)
       factors.push_back(prime);
   return factors;
+}
+
+Mesh withStages(Mesh mesh, StringRef axis) {
+  for (AxisId id : mesh.resolve(axis))
+    mesh.axes[id].kind = AxisKind::Stages;
+  return mesh;
 }
 
 struct ReadDevices : impl::DistReadDevicesBase<ReadDevices> {
@@ -154,8 +226,10 @@ struct ReadDevices : impl::DistReadDevicesBase<ReadDevices> {
   }
 
   std::optional<Mesh> meshOf(ModuleOp module) {
-    if (!mesh.empty())
-      return parseMesh(module, mesh);
+    if (!mesh.empty()) {
+      std::optional<Mesh> given = parseMesh(module, mesh);
+      return given ? withStages(*given, stages) : given;
+    }
     if (MeshAttr attribute = requireMesh(module))
       return attribute.getValue();
     return std::nullopt;
@@ -184,7 +258,7 @@ struct ReadDevices : impl::DistReadDevicesBase<ReadDevices> {
 
 } // namespace
 
-std::optional<ConfiguredMesh> configuredMesh(ModuleOp module) {
+std::optional<ConfiguredMesh> configuredMesh(ModuleOp module, StringRef stages) {
   SmallVector<std::pair<std::string, int64_t>> all = configurationsOf(module);
   // Mesh::parse has the same bound.
   if (all.empty() || all.front().second < 2 || all.front().second > (1 << 20))
@@ -192,15 +266,23 @@ std::optional<ConfiguredMesh> configuredMesh(ModuleOp module) {
   const auto &[name, devices] = all.front();
   if (std::optional<Mesh> named = Mesh::parse(name); named && named->deviceCount() == devices)
     return ConfiguredMesh{*named, name};
-  SmallVector<int64_t> factors = primeFactors(devices);
+  Reader whole(module, Mesh(), name, /*tells=*/false);
+  whole.run();
+  std::string before;
+  int64_t rest = devices;
+  if (whole.stages > 1 && devices % whole.stages == 0) {
+    rest /= whole.stages;
+    before = (stages + "=" + Twine(whole.stages) + (rest > 1 ? "," : "")).str();
+  }
+  SmallVector<int64_t> factors = primeFactors(rest);
   // Few numbers of devices have many orders, and those are no grids of people.
   unsigned orders = 24, best = ~0u;
   std::string text;
   do {
-    std::string candidate = "devices=";
+    std::string candidate = before;
     for (auto [i, factor] : llvm::enumerate(factors))
-      candidate += (i ? "x" : "") + std::to_string(factor);
-    Reader reader(module, *Mesh::parse(candidate), name, /*tells=*/false);
+      candidate += (i ? "x" : "devices=") + std::to_string(factor);
+    Reader reader(module, withStages(*Mesh::parse(candidate), stages), name, /*tells=*/false);
     reader.run();
     if (reader.dropped < best) {
       best = reader.dropped;

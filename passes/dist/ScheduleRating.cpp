@@ -119,13 +119,14 @@ FailureOr<std::vector<RatedSchedule>> rateSchedules(ModuleOp module, const CostM
   FailureOr<OpCosts> ops = opCostsOf(program, whole, costs, stageCosts);
   if (failed(ops))
     return failure();
-  // Schedules that place chunks alike share the cut.
-  std::map<std::vector<int32_t>, pipeline::Costs> cuts;
+  int64_t asked = llvm::divideCeil(uint64_t(chunksAsked(stagesAsked(whole.line()))), ranks);
+  // Schedules that place chunks alike share the cut, and whether it is as asked.
+  std::map<std::vector<int32_t>, std::pair<pipeline::Costs, bool>> cuts;
   for (const pipeline::Generator &generator : pipeline::generators()) {
     bool hasNumber = generator.leastChunksPerRank != generator.mostChunksPerRank;
     int64_t perRank = generator.leastChunksPerRank;
     if (hasNumber)
-      perRank = stages.empty() ? 2 : std::max<int64_t>(2, chunksSaid(stages) / ranks);
+      perRank = std::max<int64_t>(2, stages.empty() ? asked : chunksSaid(stages) / ranks);
     std::string why;
     if (perRank * ranks > most || (!stages.empty() && perRank * ranks != chunksSaid(stages)) ||
         !pipeline::fits(generator, ranks, perRank, microbatches, why))
@@ -137,12 +138,16 @@ FailureOr<std::vector<RatedSchedule>> rateSchedules(ModuleOp module, const CostM
       StateHomes homes;
       if (failed(chunks.cut(*ops, stages, homes)))
         return failure();
-      cut->second = chunkCosts(program, chunks, *ops);
+      cut->second = {chunkCosts(program, chunks, *ops), chunks.isAsAsked()};
     }
     all.push_back(rate(generator.name + (hasNumber ? ":" + std::to_string(perRank) : std::string()),
                        generator.make(int32_t(ranks), int32_t(perRank), int32_t(microbatches)),
-                       cut->second));
+                       cut->second.first));
+    all.back().isAsAsked = cut->second.second;
   }
+  auto isAsAsked = [](const RatedSchedule &rated) { return rated.isAsAsked; };
+  if (llvm::any_of(all, isAsAsked))
+    llvm::erase_if(all, std::not_fn(isAsAsked));
   sortBestFirst(all);
   return all;
 }

@@ -24,6 +24,7 @@ struct RatedSchedule {
   /// The most bytes that a rank keeps from forward to backward passes, of values as they are before
   /// any are computed again or overwritten: good for comparing schedules.
   double kept = 0;
+  bool isAsAsked = true; ///< its cut is where the model asks for it (stagesAsked)
 };
 
 /// What the chunks of a program that is assigned cost: the modelled seconds of its ops and of what
@@ -41,7 +42,8 @@ llvm::SmallVector<mlir::func::FuncOp> programsByLead(mlir::ModuleOp module);
 /// All schedules with names for a module at `sharded` that has several stages, with one or two
 /// chunks on a rank or as many as `stages` tells of (cutAsSaid), the best first: that of the
 /// shortest time, and of those within a hundredth of it the one that keeps least, and of those the
-/// simplest. There are none if no schedule has as many chunks as `stages` tells of. Ops
+/// simplest. Only those that can be cut as the model asks (stagesAsked), if any can, with as many
+/// chunks as that takes. There are none if no schedule has as many chunks as `stages` tells of. Ops
 /// take what `stageCosts` says (StageCosts) or, if it is empty, the model. Fails as
 /// StageAssignment::cut and OpCosts::of do.
 mlir::FailureOr<std::vector<RatedSchedule>> rateSchedules(mlir::ModuleOp module,

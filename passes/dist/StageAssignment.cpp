@@ -183,6 +183,20 @@ void StageAssignment::tellUneven(const OpCosts &costs) {
                            << "; use fewer stages";
 }
 
+std::vector<int64_t> StageAssignment::stagesOfLine() {
+  std::vector<int64_t> stages;
+  for (Operation *op : line())
+    stages.push_back(place[size_t(placed.at(op).front())]);
+  return stages;
+}
+
+bool StageAssignment::isAsAsked() { return !firstNotAsAsked(stagesAsked(line()), stagesOfLine()); }
+
+void StageAssignment::tellNotAsAsked(StringRef said) {
+  std::vector<Operation *> ops = line();
+  weft::dist::tellNotAsAsked(ops, stagesAsked(ops), stagesOfLine(), place, said);
+}
+
 LogicalResult StageAssignment::cut(const OpCosts &costs, StringRef said, StateHomes &found) {
   homes = &found;
   std::vector<Operation *> ops = line();
@@ -190,7 +204,9 @@ LogicalResult StageAssignment::cut(const OpCosts &costs, StringRef said, StateHo
     return tellShort(ops.size());
   std::vector<int64_t> chunks;
   if (said.empty()) {
-    chunks = cutLine(ops, costs, place);
+    chunks = cutLine(ops, costs, place, stagesAsked(ops));
+    if (chunks.empty())
+      chunks = cutLine(ops, costs, place);
   } else {
     llvm::Expected<std::vector<int64_t>> chosen = cutAsSaid(ops, costs, place, said);
     if (!chosen)

@@ -5,6 +5,7 @@
 
 #include "passes/dist/OpCosts.h"
 #include "passes/dist/OpQueries.h"
+#include "passes/dist/StageHints.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -45,9 +46,16 @@ public:
       : function(function), place(place), all(place.size()) {}
 
   /// Cuts the line where `said` says (cutAsSaid), or else into pieces of about equal seconds, with
-  /// the fewest bytes across borders among those, and gives `homes` the chunks of each state.
+  /// the fewest bytes across borders among those, and gives `homes` the chunks of each state. Of
+  /// such pieces ops are on the stages that the model asks for (stagesAsked), if that can be.
   /// Fails, with the reason told, if the line has fewer ops than there are chunks, or other places.
   mlir::LogicalResult cut(const OpCosts &costs, llvm::StringRef said, StateHomes &homes);
+  /// Whether every op is on the stage that the model asks for; and a warning if it is not, of a cut
+  /// by `said`.
+  bool isAsAsked();
+  void tellNotAsAsked(llvm::StringRef said);
+  /// Notes by name where nodes are, for `dist-write-devices`.
+  void recordStages() { weft::dist::recordStages(line(), stagesOfLine()); }
   /// Warns if one stage of the cut is so long that the others idle for most of the time.
   void tellUneven(const OpCosts &costs);
   /// The ops that a cut parts, in program order.
@@ -66,6 +74,7 @@ public:
 
 private:
   mlir::LogicalResult tellShort(int64_t ops);
+  std::vector<int64_t> stagesOfLine();
   void classify();
   StageClass classOfOp(mlir::Operation *op) const;
   void findHomes(StateHomes &homes);

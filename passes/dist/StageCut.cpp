@@ -25,8 +25,9 @@ namespace {
 
 class LineCutter {
 public:
-  LineCutter(ArrayRef<Operation *> line, const OpCosts &costs, ArrayRef<int32_t> place)
-      : line(line), place(place), crossing(crossingSeconds(line, costs)) {
+  LineCutter(ArrayRef<Operation *> line, const OpCosts &costs, ArrayRef<int32_t> place,
+             ArrayRef<int64_t> asked)
+      : line(line), place(place), asked(asked), crossing(crossingSeconds(line, costs)) {
     sums.push_back(0);
     for (Operation *op : line)
       sums.push_back(sums.back() + costs.seconds(op));
@@ -37,6 +38,8 @@ public:
     double least = best(kNever, longer, [&](size_t piece, size_t begin, size_t end) {
                      return between(piece, begin, end);
                    }).first;
+    if (least == kNever)
+      return {};
     auto sum = [](double a, double b) { return a + b; };
     std::vector<size_t> ends =
         best(kStageSlack * least, sum, [&](size_t piece, size_t begin, size_t) {
@@ -49,6 +52,10 @@ public:
   }
 
 private:
+  bool isAllowed(size_t piece, size_t op) const {
+    return asked.empty() || asked[op] < 0 || asked[op] == place[piece];
+  }
+
   /// Seconds until a piece that begins with op `begin` has what it reads.
   double received(size_t piece, size_t begin) const {
     return piece > 0 && place[piece] == place[piece - 1] ? 0 : crossing[begin];
@@ -72,7 +79,7 @@ private:
       std::vector<size_t> &from = begins.emplace_back(count + 1, 0);
       for (size_t end = piece + 1; end <= count; ++end)
         for (size_t begin = end; begin-- > piece;) {
-          if (sums[end] - sums[begin] > limit)
+          if (sums[end] - sums[begin] > limit || !isAllowed(piece, begin))
             break;
           double total = join(before[begin], price(piece, begin, end));
           if (between(piece, begin, end) <= limit && total < now[end]) {
@@ -93,6 +100,7 @@ private:
 
   ArrayRef<Operation *> line;
   ArrayRef<int32_t> place;
+  ArrayRef<int64_t> asked;
   std::vector<double> sums, crossing;
 };
 
@@ -130,8 +138,8 @@ std::vector<double> stageSeconds(ArrayRef<Operation *> line, const OpCosts &cost
 }
 
 std::vector<int64_t> cutLine(ArrayRef<Operation *> line, const OpCosts &costs,
-                             ArrayRef<int32_t> place) {
-  return LineCutter(line, costs, place).run();
+                             ArrayRef<int32_t> place, ArrayRef<int64_t> asked) {
+  return LineCutter(line, costs, place, asked).run();
 }
 
 } // namespace weft::dist

@@ -20,9 +20,11 @@ inline constexpr double kStageSlack = 1.05;
 /// receive what it reads of the chunks before it; a value that is read several chunks later crosses
 /// each border between. Nothing crosses between neighbours that `place` puts on one stage. The
 /// longest takes at most kStageSlack times the least possible; under this, the seconds of all
-/// borders are the least. `line` has at least as many ops as there are chunks.
+/// borders are the least. `line` has at least as many ops as there are chunks. Where `asked` is not
+/// empty an op whose number in it is not negative is of a chunk on that stage; the result is empty
+/// if there is no such cut.
 std::vector<int64_t> cutLine(llvm::ArrayRef<mlir::Operation *> line, const OpCosts &costs,
-                             llvm::ArrayRef<int32_t> place);
+                             llvm::ArrayRef<int32_t> place, llvm::ArrayRef<int64_t> asked = {});
 
 /// Of the whole value.
 double globalBytes(mlir::Value value);

@@ -3,6 +3,7 @@
 #include "passes/dist/Passes.h"
 
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/dist/IR/NodeStages.h"
 #include "passes/dist/DeviceSpecs.h"
 
 #include "mlir/IR/Remarks.h"
@@ -18,8 +19,8 @@ namespace {
 
 class Writer {
 public:
-  Writer(ModuleOp module, const Mesh &mesh, DictionaryAttr recorded)
-      : module(module), mesh(mesh), space(mesh), recorded(recorded) {
+  Writer(ModuleOp module, const Mesh &mesh, DictionaryAttr recorded, DictionaryAttr stages)
+      : module(module), mesh(mesh), space(mesh), recorded(recorded), stages(stages) {
     // The format tells which device holds what, and microbatches are no devices.
     llvm::erase_if(space.axes,
                    [](const Mesh::Axis &axis) { return axis.kind == AxisKind::Temporal; });
@@ -48,23 +49,31 @@ private:
   /// Names of nodes need not be unique; one placement cannot be that of two.
   void countNames(onnx::GraphOp graph) {
     for (auto node : graph.getBody().front().getOps<onnx::NodeOp>())
-      if (!names.insert(placeableName(node)).second)
-        doubled.insert(placeableName(node));
+      if (!names.insert(labelOf(node)).second)
+        doubled.insert(labelOf(node));
+  }
+
+  IntegerAttr stageOf(onnx::NodeOp node) const {
+    StringRef name = labelOf(node);
+    return stages && !doubled.contains(name) ? stages.getAs<IntegerAttr>(name) : IntegerAttr();
   }
 
   void writeNode(onnx::NodeOp node) {
     SmallVector<Attribute> specs;
     llvm::StringSet<> read;
+    IntegerAttr stage = stageOf(node);
     for (Value input : node.getInputs())
       if (StringRef name = stateOrInputName(input); !name.empty() && read.insert(name).second)
-        addSpec(specs, name, name);
+        addSpec(specs, name, name, stage);
     if (StringRef name = placeableName(node); !name.empty() && !doubled.contains(name))
-      addSpec(specs, name, node.getOutputName(0));
+      addSpec(specs, name, node.getOutputName(0), stage);
     SmallVector<Attribute> entries;
-    if (!specs.empty())
+    Builder builder(module.getContext());
+    if (!specs.empty() || stage)
       entries.push_back(onnx::NodeDeviceConfigurationAttr::get(
-          module.getContext(), string(configuration), ArrayAttr::get(module.getContext(), specs),
-          IntegerAttr()));
+          module.getContext(), string(configuration),
+          specs.empty() ? ArrayAttr() : builder.getArrayAttr(specs),
+          stage ? builder.getI32IntegerAttr(int32_t(stage.getInt())) : IntegerAttr()));
     if (ArrayAttr others = node.getDeviceConfigurationsAttr())
       for (auto entry : others.getAsRange<onnx::NodeDeviceConfigurationAttr>())
         if (entry.getConfigurationId() != string(configuration))
@@ -75,13 +84,16 @@ private:
       node.setDeviceConfigurationsAttr(ArrayAttr::get(module.getContext(), entries));
   }
 
-  void addSpec(SmallVectorImpl<Attribute> &specs, StringRef name, StringRef tensor) {
+  /// A node's own stage has what the node reads, so the spec names the devices there.
+  void addSpec(SmallVectorImpl<Attribute> &specs, StringRef name, StringRef tensor,
+               IntegerAttr stage) {
     auto placement = recorded.getAs<PlacementAttr>(name);
     if (!placement || tensor.empty())
       return;
     written.insert(name);
-    llvm::Expected<onnx::ShardingSpecAttr> spec = shardingSpec(
-        module.getContext(), tensor, gatheredOverTime(mesh, placement.getValue()), space);
+    llvm::Expected<onnx::ShardingSpecAttr> spec =
+        shardingSpec(module.getContext(), tensor, gatheredOverTime(mesh, placement.getValue()),
+                     space, stage ? std::optional<int64_t>(stage.getInt()) : std::nullopt);
     if (spec)
       specs.push_back(*spec);
     else
@@ -118,7 +130,7 @@ private:
   ModuleOp module;
   const Mesh &mesh;
   Mesh space; // without microbatches
-  DictionaryAttr recorded;
+  DictionaryAttr recorded, stages;
   std::string configuration;
   llvm::StringSet<> names, doubled, written;
 };
@@ -133,8 +145,11 @@ struct WriteDevices : impl::DistWriteDevicesBase<WriteDevices> {
                          << "' and '" << kRecordedAttr << "'";
       return signalPassFailure();
     }
-    Writer(module, mesh.getValue(), recorded).run();
+    Writer(module, mesh.getValue(), recorded,
+           module->getAttrOfType<DictionaryAttr>(kRecordedStagesAttr))
+        .run();
     module->removeAttr(kRecordedAttr);
+    module->removeAttr(kRecordedStagesAttr);
     module->removeAttr(kMeshAttr);
   }
 };

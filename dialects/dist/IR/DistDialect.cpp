@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/dist/IR/ChunkRows.h"
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/dist/IR/NodeStages.h"
 #include "dialects/dist/IR/ScheduleAttrs.h"
 #include "weft/Interfaces/TensorTypes.h"
 
@@ -90,6 +91,14 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
           return isa<PlacementAttr>(entry.getValue());
         }))
       return op->emitError() << "'dist.recorded' must be a dictionary of placements on a module";
+    return success();
+  }
+  if (name == kNodeStagesAttr || name == kRecordedStagesAttr) {
+    auto entries = dyn_cast<DictionaryAttr>(attribute.getValue());
+    if (!isa<ModuleOp>(op) || !entries || !llvm::all_of(entries, [](NamedAttribute entry) {
+          return isa<IntegerAttr>(entry.getValue());
+        }))
+      return op->emitError() << "'" << name << "' must be a dictionary of stages on a module";
     return success();
   }
   if (name == kBatchAxesAttr) {

@@ -301,6 +301,12 @@ module attributes {dist.devices = 1} {
 
 // -----
 
+// expected-error @below {{'dist.node_stages' must be a dictionary of stages on a module}}
+module attributes {dist.node_stages = {x = "first"}} {
+}
+
+// -----
+
 // expected-error @below {{'dist.recorded' must be a dictionary of placements on a module}}
 module attributes {dist.recorded = {x = 1}} {
 }
