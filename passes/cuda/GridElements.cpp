@@ -73,13 +73,19 @@ Operation *GridElements::copyOp(Operation &op, IRMapping &operands) {
   return copy;
 }
 
+/// Whether all `count` elements from the place on are in the memory, wanted or not.
+bool GridElements::isWithin(Value memory, AffineExpr place, int64_t count) const {
+  int64_t last = cast<MemRefType>(memory.getType()).getDimSize(0) - count;
+  auto range = space.range(place);
+  return unsure == 0 || (range && range->first >= 0 && range->second <= last);
+}
+
 /// The place as a value, moved into the memory where nobody knows whether the element is wanted.
 Value GridElements::within(Value memory, AffineExpr place, int64_t count, Location loc) {
   Value index = space.materialize(builder, loc, place);
-  int64_t last = cast<MemRefType>(memory.getType()).getDimSize(0) / count * count - count;
-  auto range = space.range(place);
-  if (unsure == 0 || (range && range->first >= 0 && range->second <= last))
+  if (isWithin(memory, place, count))
     return index;
+  int64_t last = cast<MemRefType>(memory.getType()).getDimSize(0) - count;
   Value least = arith::ConstantIndexOp::create(builder, loc, 0);
   Value most = arith::ConstantIndexOp::create(builder, loc, last);
   return arith::MinSIOp::create(builder, loc, arith::MaxSIOp::create(builder, loc, index, least),
@@ -91,7 +97,10 @@ Value GridElements::loadAt(const Storage &from, AffineExpr place, Location loc) 
   Type element = memoryType(from.element);
   if (unsure > 0 && size == 0) // never wanted
     return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
-  bool isVector = laneDim && space.dims[*laneDim].extent <= size && isWide(place, *laneDim);
+  int64_t lanes = laneDim ? space.dims[*laneDim].extent : 1;
+  // Of a vector that ends behind the memory some lanes may be wanted: it cannot be moved.
+  bool isVector = laneDim && lanes <= size && isWide(place, *laneDim) &&
+                  (size % lanes == 0 || isWithin(from.pointer, firstPlace(place, *laneDim), lanes));
   bool isKept =
       keeps && !from.isMutable && (isVector || !laneDim || !place.isFunctionOfDim(*laneDim));
   AffineExpr first = isVector ? firstPlace(place, *laneDim) : place;
@@ -104,7 +113,7 @@ Value GridElements::loadAt(const Storage &from, AffineExpr place, Location loc) 
       return lanesOf(known.value);
   Value read;
   if (isVector) {
-    auto type = VectorType::get({space.dims[*laneDim].extent}, element);
+    auto type = VectorType::get({lanes}, element);
     read =
         vector::LoadOp::create(builder, loc, type, from.pointer,
                                ValueRange{within(from.pointer, first, type.getNumElements(), loc)},

@@ -46,6 +46,7 @@ private:
   bool isAround(mlir::Value value) const;
   bool isWide(mlir::AffineExpr place, unsigned dim) const;
   mlir::AffineExpr firstPlace(mlir::AffineExpr place, unsigned dim) const;
+  bool isWithin(mlir::Value memory, mlir::AffineExpr place, int64_t count) const;
   mlir::Value within(mlir::Value memory, mlir::AffineExpr place, int64_t count, mlir::Location loc);
 
   bool keeps = false;

@@ -92,6 +92,18 @@ func.func @padded(%x: tensor<64x64xbf16>) -> tensor<64x128xbf16> {
   return %0 : tensor<64x128xbf16>
 }
 
+// Of three elements, of which two are read at a time, the last is in a vector that ends behind them: all are read one by one.
+// CHECK-LABEL: gpu.func @joint(
+// CHECK-NOT: vector.load
+// CHECK: memref.load %arg0
+// CHECK: memref.load %arg1
+// CHECK: vector.store {{.+}} memref<6xi64>, vector<2xi64>
+// CHECK: gpu.return
+func.func @joint(%x: tensor<3xi64>, %y: tensor<3xi64>) -> tensor<6xi64> {
+  %0 = nn.concat %x, %y dim = 0 : (tensor<3xi64>, tensor<3xi64>) -> tensor<6xi64>
+  return %0 : tensor<6xi64>
+}
+
 // A long sum is a sum of pieces for the CPU, here of 393 elements, which no vector divides. Threads make pieces of
 // their own: there is one loop, over runs of eight.
 // CHECK-LABEL: gpu.func @long_sum(

@@ -64,6 +64,35 @@ static std::vector<KernelCase> tails() {
 
 TEST(TwinKernels, Tails) { check(tails(), 200); }
 TEST(TwinKernels, Elementwise) { check(elementwiseCases(volume(1, 4), 1), 300); }
+/// Where one value ends and another begins within what a thread takes at a time.
+static std::vector<KernelCase> joints() {
+  CaseBuilder b(7);
+  std::vector<KernelCase> cases;
+  auto type = [](int64_t size, const std::string &element) {
+    return CaseBuilder::type({size}, element);
+  };
+  for (const char *element : {"f32", "i64"})
+    for (int64_t first = 1; first <= 5; ++first)
+      for (int64_t second = 1; second <= 5; ++second) {
+        std::string from = type(first, element), then = type(second, element),
+                    to = type(first + second + 1, element), one = type(1, element);
+        cases.push_back(b.one("concat", {from, then, one},
+                              "nn.concat %0, %1, %2 dim = 0 : (" + from + ", " + then + ", " + one +
+                                  ") -> " + to,
+                              {to}, {{-9, 9}}));
+      }
+  for (int64_t size = 1; size <= 9; ++size)
+    for (int64_t high = 1; high <= 4; ++high) {
+      std::string from = type(size, "f32"), to = type(size + high, "f32");
+      cases.push_back(b.one("pad", {from},
+                            "nn.pad %0 low = [0] high = [" + std::to_string(high) +
+                                "] value = 7.0 : f32 : " + from + " -> " + to,
+                            {to}, {{-9, 9}}));
+    }
+  return cases;
+}
+
+TEST(TwinKernels, Joints) { check(joints(), 86); }
 TEST(TwinKernels, Layout) { check(layoutCases(volume(4, 60), 2), 30); }
 TEST(TwinKernels, Reductions) { check(reductionCases(volume(3, 40), 3), 20); }
 TEST(TwinKernels, IndexedAndOrdered) { check(indexCases(volume(3, 40), 4), 10); }
