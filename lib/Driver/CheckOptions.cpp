@@ -41,17 +41,6 @@ std::string checkExplain(const Options &options) {
   return "";
 }
 
-std::string checkStages(const Options &options, bool resumes) {
-  if (!stageAxisOf(options.compile.phases).empty())
-    return "";
-  for (const GivenFlag &given : options.given)
-    if (!resumes && !options.isAuto &&
-        (given.flag == "--schedule" || given.flag == "--stages" || given.flag == "--stage-costs"))
-      return given.flag + " is for the stages of a pipeline, and there are none; cut the model " +
-             "with --mesh pp=N, or leave " + given.flag + " out";
-  return "";
-}
-
 /// Whether the planner is asked, and can be.
 std::string checkAuto(const Options &options) {
   auto isGiven = [&](llvm::StringRef flag) {
@@ -75,6 +64,16 @@ std::string checkAuto(const Options &options) {
 
 } // namespace
 
+std::string weft::driver::checkStages(const Options &options) {
+  if (options.isAuto || !stageAxisOf(options.compile.phases).empty())
+    return "";
+  for (const GivenFlag &given : options.given)
+    if (given.flag == "--schedule" || given.flag == "--stages" || given.flag == "--stage-costs")
+      return given.flag + " is for the stages of a pipeline, and there are none; cut the model " +
+             "with --mesh pp=N, or leave " + given.flag + " out";
+  return "";
+}
+
 std::string weft::driver::checkProgram(const Options &options) {
   if (std::string wrong = checkBatchAxes(options.compile.phases); !wrong.empty())
     return wrong;
@@ -92,8 +91,10 @@ std::string weft::driver::checkOptions(const Options &options, bool resumes) {
     return "";
   if (std::string wrong = checkExplain(options); !wrong.empty())
     return wrong;
-  if (std::string wrong = checkStages(options, resumes); !wrong.empty())
-    return wrong;
+  // Without --mesh the model may ask for one.
+  if (!resumes && !options.compile.phases.mesh.axes.empty())
+    if (std::string wrong = checkStages(options); !wrong.empty())
+      return wrong;
   if (!options.writeDevices.empty() && options.until < Phase::Sharded)
     return "--write-devices needs the placements of phase sharded; give --compile-to sharded or a "
            "later one";

@@ -55,6 +55,8 @@ private:
         return code;
     if (int code = prepare(*compilation, arguments, options, program))
       return code;
+    if (std::string wrong = checkStages(options); first == Phase::Import && !wrong.empty())
+      return tell(wrong, Usage);
     if (!options.writeDevices.empty())
       model = compilation->getModule().clone();
     compilation->timesPasses = options.timing;

@@ -376,9 +376,8 @@ void addSeeing(FlagTable &flags, ActsTable &acts, Options &options) {
                            options.dumpDirectory));
   acts.ofTheRun(flags.text(
       "--write-devices", "FILE.onnx",
-      "write the model with the placements found as its device configuration: edit it, or "
-      "compile it "
-      "elsewhere without --mesh and --place",
+      "write the model with the placements found, and the stages of a pipeline, as its device "
+      "configuration: edit it, or compile it elsewhere without --mesh, --place and --stages",
       options.writeDevices));
   acts.ofTheRun(flags.toggle("--timing", "time of every pass", options.timing));
   acts.ofTheRun(flags.toggle("-v|--verbose",

@@ -140,6 +140,8 @@ withPlan(const std::vector<std::string> &arguments, const std::string &file,
 std::string takeMesh(const std::string &text, Mesh &target);
 /// Whether flags that say what is made, and are right by themselves, fit together.
 std::string checkProgram(const Options &options);
+/// Whether there are stages for the flags that are given for them, once the mesh is known.
+std::string checkStages(const Options &options);
 /// The same of a whole command line; what only a text's own flags tell is left out unless it is
 /// gone on from (`resumes`). Returns what is wrong, or nothing.
 std::string checkOptions(const Options &options, bool resumes);
