@@ -36,14 +36,16 @@ public:
   /// Ties the program to its weights: where they are, and the hashes of their bytes.
   llvm::Error settleSources() {
     SmallString<256> model(compilation.getModelPath());
-    llvm::sys::fs::make_absolute(model);
+    if (std::error_code code = llvm::sys::fs::make_absolute(model))
+      return llvm::createFileError(model, code);
     blob.modelName = llvm::sys::path::filename(model).str();
     blob.modelDirectory = llvm::sys::path::parent_path(model).str();
     emit::SourceFiles sources(blob.modelDirectory, blob.modelName);
     if (llvm::Error wrong = emit::hashSources(module, sources, blob.hashes))
       return wrong;
     SmallString<256> output(emit.output);
-    llvm::sys::fs::make_absolute(output);
+    if (std::error_code code = llvm::sys::fs::make_absolute(output))
+      return llvm::createFileError(output, code);
     StringRef outputDirectory = llvm::sys::path::parent_path(output);
     if (emit.copyWeights) {
       SmallString<256> path{StringRef(output), ".weights"};

@@ -25,7 +25,8 @@ void weft::printProgram(ModuleOp module, llvm::raw_ostream &out) {
     copy = module.clone();
     auto absolute = [&](StringAttr file) {
       SmallString<256> path(file.getValue());
-      llvm::sys::fs::make_absolute(path);
+      if (llvm::sys::fs::make_absolute(path))
+        return file; // nobody knows where here is
       return StringAttr::get(module.getContext(), path);
     };
     AttrTypeReplacer replacer;

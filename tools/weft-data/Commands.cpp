@@ -27,7 +27,7 @@ struct Command {
   Status (*run)(Request &request);
 };
 
-const Command kCommands[] = {
+constexpr Command kCommands[] = {
     {"npy", "--shape AxBxC and -o FILE.npy", 0, 0, true,
      [](Request &request) {
        request.npy.output = request.output;

@@ -85,7 +85,7 @@ struct Item {
 
   static Item of(Work work, int64_t count = 1) {
     Item item;
-    item.work = std::move(work);
+    item.work = work;
     item.count = count;
     return item;
   }
