@@ -19,8 +19,8 @@ static void check(const std::vector<KernelCase> &cases, size_t leastExact) {
   for (size_t i = 0; i < results.size(); ++i)
     if (!results[i].failure.empty() && ++failures <= 10)
       ADD_FAILURE() << results[i].name << ": " << results[i].failure << "\n" << cases[i].text;
-  std::printf("%zu kernels in %zu orders, %zu held to the CPU's bits, %zu failures\n", results.size(),
-              turns(0).size(), exact, failures);
+  std::printf("%zu kernels in %zu orders, %zu held to the CPU's bits, %zu failures\n",
+              results.size(), turns(0).size(), exact, failures);
   EXPECT_EQ(failures, 0u);
   EXPECT_GE(exact, leastExact);
 }
