@@ -270,7 +270,7 @@ void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
       json.attributeEnd();
       json.attribute("step_seconds", it.evaluation.prediction.seconds());
       json.attribute("memory_bytes", it.evaluation.memoryBytes());
-      json.attribute("memory_is_exact", it.evaluation.isScheduled);
+      json.attribute("memory_is_exact", it.evaluation.isExact);
       json.attribute("parameters", it.parameters);
       json.attribute("state_bytes", it.stateBytes);
       json.attribute("bound_seconds", it.search.best.front().prediction.seconds());

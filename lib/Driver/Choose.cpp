@@ -22,9 +22,13 @@ namespace {
 
 /// Plans whose times differ by less than that are as fast: the simpler one is taken.
 constexpr double kTie = 0.01;
-/// Models of more ops at `graph` are compiled as a whole once, if that fits; smaller ones so often.
+/// By how much the account may be wrong about one layout against another. With ZeRO-3 it was by
+/// 19 % about two numbers of microbatches.
+constexpr double kAccountError = 0.1;
+/// Models of more ops at `graph` are compiled as a whole no more often than they must be: until two
+/// are known, if the second is close by the account. Others so often.
 constexpr int64_t kManyOps = 1500;
-constexpr size_t kFinalists = 5, kFinalistsOfMesh = 2;
+constexpr size_t kFewFinalists = 2, kFinalists = 5, kFinalistsOfMesh = 2;
 /// A search in which no finalist fits is repeated with their memory as measured, so often.
 constexpr int kRounds = 3;
 
@@ -191,6 +195,16 @@ private:
     choice.compared = best;
   }
 
+  /// Whether it is worth seconds to know the memory of a finalist exactly: it may be the choice.
+  bool mayBeChosen(const Evaluation &evaluation) const {
+    // Lifetimes may be above the arena, where buffers are shared.
+    constexpr double kSharing = 1.25;
+    if (double(evaluation.memoryBytes()) > kSharing * double(choice.deviceBytes))
+      return false;
+    return !choice.isFound() || question.objective == planner::Objective::Memory ||
+           measureOf(evaluation) <= (1 + kTie) * measureOf(choice.evaluation);
+  }
+
   /// The best, and the best of each kind: the fast account may be wrong about a kind.
   std::vector<Candidate> finalists() const {
     std::vector<Candidate> all = choice.search.best;
@@ -211,9 +225,15 @@ private:
   bool isEnough(size_t judged, const Candidate &next) const {
     if (question.isExhaustive)
       return false;
-    bool isWorse = choice.isFound() && question.objective == planner::Objective::Time &&
-                   next.prediction.seconds() > choice.evaluation.prediction.seconds();
-    return isWorse || judged == kFinalists || (choice.isFound() && isLarge());
+    if (!choice.isFound())
+      return judged == kFinalists;
+    double seconds = next.prediction.seconds();
+    if (judged < kFewFinalists &&
+        seconds <= (1 + kAccountError) * choice.compared.prediction.seconds())
+      return false;
+    bool isWorse = question.objective == planner::Objective::Time &&
+                   seconds > choice.evaluation.prediction.seconds();
+    return isWorse || judged == kFinalists || isLarge();
   }
 
   /// Compiles finalists. `worst`: the most by which memory exceeded the account's.
@@ -270,7 +290,8 @@ private:
         error = diagnostic.str();
       return success();
     });
-    FailureOr<int> code = evaluate(copy, options, "", evaluation);
+    FailureOr<int> code = evaluate(copy, options, "", evaluation,
+                                   [&](const Evaluation &known) { return mayBeChosen(known); });
     if (succeeded(code))
       return *code;
     choice.refused.push_back({layout, error});

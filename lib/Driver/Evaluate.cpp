@@ -36,15 +36,17 @@ int64_t bytesOf(Precision precision) {
   llvm_unreachable("unknown precision");
 }
 
-/// Up to so many ops, microbatches counted, the program is compiled as its flags say; beyond, what
-/// repeats is called, which takes far less time and nearly the same memory.
-constexpr int64_t kMostUnrolledOps = 60000;
+/// Up to so many ops, microbatches counted, the program is compiled as its flags say, which takes
+/// about a second for 60,000; beyond, what repeats is called, which takes far less time and nearly
+/// the same memory.
+constexpr int64_t kMostUnrolledOps = 400000, kOpsOfASecond = 60000;
 
 class Evaluator {
 public:
   Evaluator(Compilation &compilation, const Options &options, const std::string &profile,
-            Evaluation &evaluation)
-      : compilation(compilation), options(options), profileText(profile), evaluation(evaluation) {}
+            llvm::function_ref<bool(const Evaluation &)> deservesTime, Evaluation &evaluation)
+      : compilation(compilation), options(options), profileText(profile),
+        deservesTime(deservesTime), evaluation(evaluation) {}
 
   FailureOr<int> run() {
     // What accounts know best: stages with one chunk each.
@@ -199,11 +201,14 @@ private:
     Compilation copy = compilation.clone();
     int64_t ops = 0;
     account::leadProgram(compilation.getModule()).walk([&](Operation *) { ++ops; });
-    if (ops * evaluation.microbatches > kMostUnrolledOps) {
+    Routines &routines = copy.options.phases.routines;
+    ops *= evaluation.microbatches;
+    if (ops > kMostUnrolledOps ||
+        (ops > kOpsOfASecond && deservesTime && !deservesTime(evaluation))) {
       // Stages are written out always; then lifetimes must do.
       if (!evaluation.schedule.empty())
         return success();
-      copy.options.phases.routines = Routines::Called;
+      routines = Routines::Called;
     }
     copy.onPartitioned = [&](ModuleOp module) {
       explain::collectPlacement(module, evaluation.document);
@@ -212,12 +217,14 @@ private:
       return failure();
     explain::collectSchedule(copy.getModule(), evaluation.document);
     evaluation.isScheduled = true;
+    evaluation.isExact = routines == compilation.options.phases.routines;
     return success();
   }
 
   Compilation &compilation;
   const Options &options;
   const std::string &profileText;
+  llvm::function_ref<bool(const Evaluation &)> deservesTime;
   std::optional<CostModel> costs;
   Evaluation &evaluation;
 };
@@ -225,6 +232,7 @@ private:
 } // namespace
 
 FailureOr<int> driver::evaluate(Compilation &compilation, const Options &options,
-                                const std::string &profile, Evaluation &evaluation) {
-  return Evaluator(compilation, options, profile, evaluation).run();
+                                const std::string &profile, Evaluation &evaluation,
+                                llvm::function_ref<bool(const Evaluation &)> deservesTime) {
+  return Evaluator(compilation, options, profile, deservesTime, evaluation).run();
 }

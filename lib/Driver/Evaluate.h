@@ -12,9 +12,11 @@ namespace weft::driver {
 /// command line it reads what the program is called. With the text of a profile
 /// (weft/Cost/Profile.h) costs are those of other software. Returns an exit code, whose reason has
 /// been told if it is not that of success; fails, with a diagnostic, if the program does not
-/// compile so.
+/// compile so. `deservesTime`: whether to take seconds for exact memory, asked of what is known
+/// without it; null: always.
 mlir::FailureOr<int> evaluate(Compilation &compilation, const Options &options,
-                              const std::string &profile, Evaluation &evaluation);
+                              const std::string &profile, Evaluation &evaluation,
+                              llvm::function_ref<bool(const Evaluation &)> deservesTime = nullptr);
 
 } // namespace weft::driver
 

@@ -91,8 +91,10 @@ public:
     printTime();
     line("memory");
     list(classesOf(it), [](int64_t bytes) { return sizeText(double(bytes)); });
-    out << (it.isScheduled ? " (exact: of the arena that weft-compile plans)"
-                           : " (by lifetimes of values, before buffers are shared)")
+    out << (it.isExact       ? " (exact: of the arena that weft-compile plans)"
+            : it.isScheduled ? " (of the arena with --routines called: there are too many ops to "
+                               "write them out here)"
+                             : " (by lifetimes of values, before buffers are shared)")
         << '\n';
     line("sent");
     list(axes(prediction.bytesByAxis), [](int64_t bytes) { return sizeText(double(bytes)); });
@@ -232,7 +234,7 @@ void driver::printJson(const Evaluation &it, llvm::raw_ostream &out) {
         json.attribute(kernel, seconds(time));
     });
     json.attribute("memory_bytes", it.memoryBytes());
-    json.attribute("memory_is_exact", it.isScheduled);
+    json.attribute("memory_is_exact", it.isExact);
     json.attributeObject("memory", [&] {
       for (const auto &[name, bytes] : classesOf(it))
         json.attribute(name, bytes);

@@ -28,6 +28,8 @@ struct Evaluation {
   /// Exact memory of a process and bytes that our transports send, where the program was compiled
   /// to `scheduled`; else memory is that of values (Prediction::memory).
   bool isScheduled = false;
+  /// Compiled as the flags say: the arena is that of weft-compile with the same flags.
+  bool isExact = false;
   explain::Document document;
   std::string program; // of the document, that the account is of
   /// Of the account's updates, by name.
