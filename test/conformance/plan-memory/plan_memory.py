@@ -16,9 +16,8 @@ import sys
 import tempfile
 
 REDUCED, FULL = 8, 80
-# Plans that must have been compiled, of all seeds: most fit.
-SHARE = 0.75
-
+# Plans that must have been compiled: of three seeds about one fits nothing.
+LEAST = {REDUCED: 5, FULL: 50}
 
 # Of more than 60,000 ops in all microbatches; gradients of each are summed in buckets (ZeRO-2).
 GPT = "gpt2:layers=4,hidden=64,heads=4,vocab=1000,seq=16"
@@ -166,7 +165,7 @@ def main():
             suite.attempt(f"{builder} --mesh {layout}", lambda: suite.run_many(builder, layout))
     print(f"{suite.plans} plans compiled, {suite.bound} bound by memory, {suite.misfits} fit nothing, "
           f"{suite.failures} failed")
-    return 1 if suite.failures or suite.plans < (0 if sys.argv[2:] else SHARE * len(seeds)) else 0
+    return 1 if suite.failures or suite.plans < (0 if sys.argv[2:] else LEAST[count]) else 0
 
 
 if __name__ == "__main__":
