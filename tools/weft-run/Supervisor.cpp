@@ -229,6 +229,8 @@ void Supervisor::lookAtBoard() {
   // Ranks notice a stopped one when they wait for it; nobody does if all are stopped.
   const double slack = onlyStoppedAreLeft() ? 0 : 0.5;
   auto watchStopped = [&](bool isStopped, Clock::time_point &since) {
+    if (failing) // who was stopped then is to blame, though it was ended since
+      return;
     if (!isStopped)
       since = {};
     else if (since == Clock::time_point{})
@@ -368,7 +370,7 @@ std::string Supervisor::stoppedRanks() const {
 
 int weft::runtime::tell(const Outcome &outcome) {
   if (!outcome.text.empty())
-    std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), outcome.text.c_str());
+    tellError("weft", outcome.text);
   return outcome.code;
 }
 
