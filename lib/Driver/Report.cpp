@@ -19,7 +19,7 @@ void driver::nameTool(StringRef name) { toolName = name.str(); }
 
 int driver::tell(const std::string &error, ExitCode code) {
   runtime::Progress::hide();
-  llvm::errs() << toolName << ": " << runtime::errorWord() << error << '\n';
+  runtime::tellError(toolName, error);
   return code;
 }
 

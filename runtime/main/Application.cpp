@@ -280,8 +280,8 @@ private:
                        weft_kernel_count, &settings, &session, s);
     }));
     std::string remark = session->ranks[0]->remark();
-    if (!remark.empty())
-      say(speaks, "%s%s", warningWord().c_str(), remark.c_str());
+    if (!remark.empty() && speaks)
+      tellWarning("weft", remark);
     weft_statistics statistics;
     weft_get_statistics(session, &statistics);
     std::string pinned;
@@ -315,7 +315,8 @@ private:
                       &session->shared.loadedBytes);
     Status status = loadCheckpoint(session, checkpoint, {}, info, warnings);
     for (const std::string &warning : warnings)
-      say(speaks, "%s%s", warningWord().c_str(), warning.c_str());
+      if (speaks)
+        tellWarning("weft", warning);
     WEFT_TRY(status);
     say(chats, "weights of '%s' after step %lld (%.2f s)", checkpoint.c_str(),
         static_cast<long long>(info.step), now() - start);
@@ -407,7 +408,7 @@ Status weft::runtime::flushOutput() {
 
 int weft::runtime::finish(const Status &status, bool speaks) {
   if (!status.ok() && speaks && !status.text().empty()) // else it was told
-    std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), status.text().c_str());
+    tellError("weft", status.text());
   return int(status.code());
 }
 

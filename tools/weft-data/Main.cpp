@@ -16,6 +16,6 @@ int main(int argc, char **argv) {
   else if (status.ok())
     status = data::runCommand(request);
   if (!status.ok())
-    std::fprintf(stderr, "weft-data: %s%s\n", runtime::errorWord().c_str(), status.text().c_str());
+    runtime::tellError("weft-data", status.text());
   return int(status.code());
 }

@@ -115,7 +115,6 @@ int main(int argc, char **argv) {
   if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && status.ok())
     status = Status::user("the standard output cannot be written");
   if (!status.ok())
-    std::fprintf(stderr, "weft-iopddl: %s%s\n", runtime::errorWord().c_str(),
-                 status.text().c_str());
+    runtime::tellError("weft-iopddl", status.text());
   return int(status.code());
 }

@@ -18,7 +18,7 @@ using namespace weft::runtime;
 namespace {
 
 int fail(const std::string &text, StatusCode code) {
-  std::fprintf(stderr, "weft-run: %s%s\n", errorWord().c_str(), text.c_str());
+  tellError("weft-run", text);
   return int(code);
 }
 

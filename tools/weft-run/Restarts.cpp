@@ -59,8 +59,8 @@ bool Restarts::again(const Outcome &outcome) {
       isOwn     ? "resuming after step " + std::to_string(saved.front().step)
       : resumes ? "resuming from '" + training.resume + "' again"
                 : "starting anew, as the job saved no checkpoint in '" + training.save + "' yet";
-  std::fprintf(stderr, "weft: %srestart %ld of %ld: %s; %s\n", warningWord().c_str(), done,
-               options.maxRestarts, why.c_str(), place.c_str());
+  tellWarning("weft", "restart " + std::to_string(done) + " of " +
+                          std::to_string(options.maxRestarts) + ": " + why + "; " + place);
   return true;
 }
 

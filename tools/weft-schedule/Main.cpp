@@ -51,7 +51,7 @@ Status run(const schedule::Request &request) {
   if (!request.plot.empty())
     WEFT_TRY(checkPicture(result.schedule));
   for (const std::string &remark : pipeline::remarks(result.schedule))
-    std::fprintf(stderr, "weft-schedule: %s%s\n", runtime::warningWord().c_str(), remark.c_str());
+    runtime::tellWarning("weft-schedule", remark);
   if (!request.output.empty())
     WEFT_TRY(write(request.output, pipeline::writeSchedule(result.schedule)));
   if (!request.plot.empty())
@@ -87,7 +87,6 @@ int main(int argc, char **argv) {
   if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout)))
     status = Status::user("the standard output cannot be written");
   if (!status.ok())
-    std::fprintf(stderr, "weft-schedule: %s%s\n", runtime::errorWord().c_str(),
-                 status.text().c_str());
+    runtime::tellError("weft-schedule", status.text());
   return int(status.code());
 }

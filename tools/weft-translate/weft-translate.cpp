@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
   std::string answer;
   std::string wrong = readRequest({argv + 1, argv + argc}, request, answer);
   if (!wrong.empty()) {
-    llvm::errs() << "weft-translate: " << runtime::errorWord() << wrong << '\n';
+    runtime::tellError("weft-translate", wrong);
     return 2;
   }
   if (!answer.empty()) {

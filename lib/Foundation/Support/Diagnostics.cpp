@@ -1,7 +1,8 @@
 // Printing of diagnostics with the names of a model's nodes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Support/Diagnostics.h"
-#include "llvm/ADT/StringExtras.h"
+
+#include "weft/runtime/Terminal.h"
 
 using namespace mlir;
 using weft::NodeLocation;
@@ -53,11 +54,7 @@ static llvm::StringRef nameOf(DiagnosticSeverity severity) {
 }
 
 void weft::writeSafely(llvm::StringRef text, llvm::raw_ostream &out) {
-  for (unsigned char c : text)
-    if (c >= 0x20 || c == '\n' || c == '\t')
-      out << c;
-    else
-      out << "\\x" << llvm::hexdigit(c >> 4) << llvm::hexdigit(c & 15);
+  out << runtime::shownSafely(text);
 }
 
 static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &stream) {
@@ -77,7 +74,7 @@ static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &stream) {
   if (!where.node.empty())
     out << ": ";
   out << nameOf(diagnostic.getSeverity()) << ": " << diagnostic << '\n';
-  weft::writeSafely(text, stream);
+  stream << weft::runtime::messageText(text);
 }
 
 void weft::printDiagnostic(const Diagnostic &diagnostic, llvm::raw_ostream &out) {

@@ -119,7 +119,7 @@ void weft::runtime::tellFailure(const Board &board, int64_t rank, const Status &
     pollfd out{STDERR_FILENO, POLLOUT, 0};
     constexpr int kReaderMs = 500;
     if (!status.text().empty() && poll(&out, 1, kReaderMs) > 0)
-      std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), status.text().c_str());
+      tellError("weft", status.text());
     std::fflush(stderr);
     header.told.store(1);
   }

@@ -444,7 +444,7 @@ void weft_tell_failure(weft_session *session, int32_t code, const char *text) {
   if (address && *text && Board::open(address, 1, ofProcess))
     ofProcess.put(0, code, text, /*consequence=*/false);
   else if (*text)
-    std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), text);
+    tellError("weft", text);
 }
 
 int32_t weft::runtime::exitCodeOf(const weft_session &session, int32_t code) {

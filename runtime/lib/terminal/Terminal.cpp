@@ -18,6 +18,9 @@ namespace {
 
 constexpr double kSilentSeconds = 2, kSecondsPerDrawing = 0.2;
 constexpr int kBarWidth = 30;
+/// Of a longer line as much is told from its begin, with the name of what is wrong, and from its
+/// end, with what to do.
+constexpr size_t kLongestLine = 4096, kToldBegin = 2560, kToldEnd = 1280;
 
 /// One bar at a time is on the screen.
 std::mutex screen;
@@ -37,9 +40,39 @@ void eraseBar() {
   barShown = false;
 }
 
-std::string coloured(const char *code, const char *word) {
-  return coloursOnStderr() ? std::string("\x1b[1;") + code + "m" + word + "\x1b[0m"
-                           : std::string(word);
+/// The length of the control character, of one byte or of two in UTF-8, that the text begins with.
+size_t controlLength(std::string_view text) {
+  auto byte = [&](size_t i) { return i < text.size() ? uint8_t(text[i]) : uint8_t(0); };
+  if (byte(0) == '\n' || byte(0) == '\t')
+    return 0;
+  if (byte(0) < 0x20 || byte(0) == 0x7f)
+    return 1;
+  return byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) < 0xa0 ? 2 : 0;
+}
+
+/// The nearest place at or before `at` where no character of UTF-8 is cut.
+size_t characterAt(std::string_view text, size_t at) {
+  while (at > 0 && (uint8_t(text[at]) & 0xc0) == 0x80)
+    --at;
+  return at;
+}
+
+std::string boundedLine(std::string_view line) {
+  if (line.size() <= kLongestLine)
+    return std::string(line);
+  size_t from = characterAt(line, kToldBegin), to = characterAt(line, line.size() - kToldEnd);
+  return std::string(line.substr(0, from)) + " ... (" + std::to_string(to - from) +
+         " bytes left out) ... " + std::string(line.substr(to));
+}
+
+/// A line of stderr; its first word behind the tool is in colour where there are colours.
+std::string labelled(std::string_view tool, const char *colour, const char *word,
+                     std::string_view text) {
+  bool isShown = coloursOnStderr();
+  std::string line(tool);
+  line += isShown ? std::string(": \x1b[1;") + colour + "m" + word + ": \x1b[0m"
+                  : std::string(": ") + word + ": ";
+  return line + messageText(text) + '\n';
 }
 
 } // namespace
@@ -54,9 +87,6 @@ bool weft::runtime::coloursOnStderr() {
   return drawsOnStderr() && !(never && *never);
 }
 
-std::string weft::runtime::errorWord() { return coloured("31", "error: "); }
-std::string weft::runtime::warningWord() { return coloured("33", "warning: "); }
-
 void weft::runtime::tellLine(const char *format, va_list arguments) {
   va_list again;
   va_copy(again, arguments);
@@ -66,6 +96,41 @@ void weft::runtime::tellLine(const char *format, va_list arguments) {
   va_end(again);
   text = "weft: " + text + '\n';
   emit(Stream::Err, text);
+}
+
+std::string weft::runtime::shownSafely(std::string_view text) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string shown;
+  shown.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    size_t control = controlLength(text.substr(i));
+    for (size_t end = i + control; i < end; ++i)
+      shown += {'\\', 'x', kDigits[uint8_t(text[i]) >> 4], kDigits[uint8_t(text[i]) & 15]};
+    if (control == 0)
+      shown += text[i++];
+  }
+  return shown;
+}
+
+std::string weft::runtime::messageText(std::string_view text) {
+  std::string shown = shownSafely(text), bounded;
+  for (std::string_view rest = shown; !rest.empty();) {
+    size_t end = std::min(rest.find('\n'), rest.size());
+    bounded += boundedLine(rest.substr(0, end));
+    if (end < rest.size())
+      bounded += rest[end++];
+    rest.remove_prefix(end);
+  }
+  return bounded;
+}
+
+void weft::runtime::tellError(std::string_view tool, std::string_view text) {
+  std::string line = labelled(tool, "31", "error", text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void weft::runtime::tellWarning(std::string_view tool, std::string_view text) {
+  emit(Stream::Err, labelled(tool, "33", "warning", text));
 }
 
 Progress::Progress(bool speaks, std::string what, uint64_t total, Unit unit,

@@ -140,7 +140,7 @@ void TrainingLog::warning(const std::string &text) {
   if (!speaks)
     return;
   Progress::hide();
-  emit(Stream::Err, "weft: " + warningWord() + text + "\n");
+  tellWarning("weft", text);
 }
 
 void TrainingLog::text(const std::string &text) {

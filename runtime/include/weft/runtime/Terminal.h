@@ -9,6 +9,7 @@
 #include <cstdarg>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace weft::runtime {
@@ -18,12 +19,20 @@ bool drawsOnStderr();
 /// Whether stderr shows colours: a terminal, unless NO_COLOR is set
 /// (no-color.org) or TERM is dumb.
 bool coloursOnStderr();
-/// "error: " or "warning: ", in colour where there are colours.
-std::string errorWord();
-std::string warningWord();
 /// "weft: ", the text and the line's end on stderr, in one write: a launcher puts together piece by
 /// piece what streams and ranks write.
 void tellLine(const char *format, va_list arguments);
+
+/// Text with names from files, which may be hostile: control characters but tabs and ends of lines
+/// as \xHH, so that none reaches a terminal.
+std::string shownSafely(std::string_view text);
+/// A message with such names: shown safely, and of a line past 4096 bytes the middle is left out,
+/// with a word of how many bytes that is.
+std::string messageText(std::string_view text);
+/// "TOOL: error: TEXT" on stderr, in one write and without waiting for what was told before.
+void tellError(std::string_view tool, std::string_view text);
+/// "TOOL: warning: TEXT" on stderr, behind what was told before.
+void tellWarning(std::string_view tool, std::string_view text);
 
 /// Tells on stderr how far something is that takes long: nothing for two
 /// seconds, then a bar on a terminal, and elsewhere a line now and then, each
