@@ -68,11 +68,12 @@ public:
   unsigned numThreads() const override {
     return HostDevice::numThreads() + unsigned(streams.size());
   }
-  void begin(unsigned used) override {
-    HostDevice::begin(used);
-    running = used;
-    for (unsigned s = 0; s < used; ++s)
+  bool begin(const Run &run) override {
+    HostDevice::begin(run);
+    running = run.streams;
+    for (unsigned s = 0; s < run.streams; ++s)
       streams[s]->start();
+    return false;
   }
   Status issue(unsigned stream, CommandPlace place, PreparedCommand &command) override {
     streams[stream]->push({Task::Run, place, &command, 0, 0, nullptr});

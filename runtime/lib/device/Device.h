@@ -10,7 +10,8 @@
 // Life of a device: made (Devices.h), `prepare` for every command of every
 // program, `allocate` once, then uploads, downloads and runs. A run is `begin`,
 // the commands of each stream in the order of the list, and `finish` for each
-// stream. A device that blocks may see a wait before the record that comes
+// stream; a device may do the commands of a run as it did them before, and is
+// not given them then. A device that blocks may see a wait before the record that comes
 // earlier in the list, as another thread issues that; any other sees all in the
 // order of the list.
 //
@@ -33,6 +34,7 @@
 #include "job/World.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace weft::runtime {
@@ -63,6 +65,22 @@ public:
   virtual void commandFailed(CommandPlace place, const Status &failure) = 0;
 };
 
+/// Who has the commands of the run in work, for a device that does not block.
+class CommandSource {
+public:
+  virtual ~CommandSource() = default;
+  /// Issues all of them, in the order of the list; `finish` is not called.
+  virtual Status issueAll() = 0;
+};
+
+/// A run that begins.
+struct Run {
+  uint32_t program;
+  unsigned streams;
+  /// Nothing happens between its commands: they may be done as a whole.
+  bool isWhole;
+};
+
 /// What a device is made with.
 struct DeviceOptions {
   World *world = nullptr;
@@ -75,6 +93,7 @@ struct DeviceOptions {
   int64_t localRank = 0;                             // among these
   size_t traceCapacity = 0;                          // trace events of a stream; 0 = none
   FailureSink *failures = nullptr;
+  CommandSource *commands = nullptr;
   /// What computes sleeps so long instead, in seconds by CommandPlace; null: it computes.
   const std::vector<std::vector<double>> *pretended = nullptr;
 };
@@ -131,8 +150,10 @@ public:
   virtual bool blocks() const = 0;
   /// Threads that the device made.
   virtual unsigned numThreads() const = 0;
-  /// Begins a run on `streams` streams: no event is recorded yet.
-  virtual void begin(unsigned streams) = 0;
+  /// Begins a run: no event is recorded yet. Whether the device does its commands by itself, as it
+  /// did them before: nothing is issued then, and all streams are finished. It may have them issued
+  /// within the call, to learn what they are.
+  virtual bool begin(const Run &run) = 0;
   /// Allocates nothing.
   virtual Status issue(unsigned stream, CommandPlace place, PreparedCommand &command) = 0;
   /// The event's `count`th record, behind all that was issued on the stream.
@@ -146,6 +167,10 @@ public:
   /// Called instead for a run that failed, after which there is no other: waits
   /// until no stream works any more. What was not begun is not run.
   virtual void abandon() {}
+  /// There will be no run any more: lets go of what holds on to other ranks.
+  virtual void part() {}
+  /// What the user may want to know of how the last run was done; told once, else empty.
+  virtual std::string takeRemark() { return {}; }
   /// Of a finished run.
   virtual const Timeline &timeline(unsigned stream) const = 0;
 };

@@ -67,6 +67,10 @@ Status PreparedBody::issue(Device &device, World &world, unsigned stream,
     if (!status.ok())
       return world.aborted() ? World::stopped() : status.prefix(describe(walker.index()));
   }
+  return {};
+}
+
+Status PreparedBody::finish(Device &device, unsigned stream) const {
   for (unsigned s = 0; s < numStreams(); ++s)
     if (stream == s || stream == Walker::kEveryStream)
       WEFT_TRY(device.finish(s));

@@ -23,10 +23,12 @@ public:
   uint32_t numStreams() const { return uint32_t(list.needs.size()); }
   const PreparedList::Needs &needs(unsigned stream) const { return list.needs[stream]; }
 
-  /// Issues the commands of one stream, or of all (Walker::kEveryStream).
-  /// `records` is room for a number an event, `first` stream 0's mark.
+  /// Issues the commands of one stream, or of all (Walker::kEveryStream). `records` is room for a
+  /// number an event, `first` stream 0's mark.
   Status issue(Device &device, World &world, unsigned stream, std::vector<uint64_t> &records,
                StreamMark &first, const Injection &injection) const;
+  /// The end of its part in the run, or of all.
+  Status finish(Device &device, unsigned stream) const;
 
   /// "command 7 (gemm of node 'x')", for messages, by its number among all that are issued.
   std::string describe(uint64_t command) const;

@@ -31,6 +31,7 @@ Status RankContext::open(const std::string &kind) {
   options.localRank = localRank;
   options.traceCapacity = shared.traceCapacity;
   options.failures = this;
+  options.commands = this;
   if (shared.pretended) {
     WEFT_TRY(shared.pretended->spread(shared.program, stageIndex, pretended));
     options.pretended = &pretended;
@@ -139,10 +140,16 @@ void RankContext::flipOnce() {
   }
 }
 
-void RankContext::issue(Issuer &issuer) {
+Status RankContext::issue(unsigned stream, std::vector<uint64_t> &records) {
   const PreparedBody &body = bodies[current.load(std::memory_order_relaxed)];
-  issuer.status =
-      body.issue(*ownDevice, *shared.world, issuer.stream, issuer.records, *marks[0], injection);
+  return body.issue(*ownDevice, *shared.world, stream, records, *marks[0], injection);
+}
+
+void RankContext::issue(Issuer &issuer) {
+  issuer.status = isRepeated ? Status() : issue(issuer.stream, issuer.records);
+  if (issuer.status.ok())
+    issuer.status =
+        bodies[current.load(std::memory_order_relaxed)].finish(*ownDevice, issuer.stream);
   if (!issuer.status.ok())
     fail(issuer.status);
 }
@@ -172,7 +179,7 @@ Status RankContext::runProgram(uint32_t program, const Injection &inject) {
   slot().program.store(program + 1, std::memory_order_relaxed);
   unsigned streams = bodies[program].numStreams();
   size_t used = std::min<size_t>(issuers.size(), streams);
-  ownDevice->begin(streams);
+  isRepeated = ownDevice->begin({program, streams, injection.command < 0});
   for (size_t i = 1; i < used; ++i)
     issuerThreads[i - 1]->post(
         [](void *argument) {

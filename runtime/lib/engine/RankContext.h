@@ -36,7 +36,7 @@ struct SessionShared {
   std::atomic<uint64_t> loadedBytes{0};
 };
 
-class RankContext : private FailureSink {
+class RankContext : private FailureSink, private CommandSource {
 public:
   /// Number `localRank` of its machine. Its threads stay on `cores`; none: on all.
   RankContext(SessionShared &shared, int64_t rank, int64_t localRank,
@@ -49,7 +49,10 @@ public:
   /// called on the rank's own thread.
   Status prepare();
   /// The end of what `prepare` agreed on with other ranks, on the rank's own thread. Collective.
-  Status part() { return collectives->disconnect(); }
+  Status part() {
+    ownDevice->part();
+    return collectives->disconnect();
+  }
   Status loadState();
   /// For tests of corruption: another bit in the first state, the first time that it is called.
   void flipOnce();
@@ -109,6 +112,8 @@ private:
     Status status;
   };
   void issue(Issuer &issuer);
+  Status issue(unsigned stream, std::vector<uint64_t> &records);
+  Status issueAll() override { return issue(Walker::kEveryStream, issuers[0].records); }
   void commandFailed(CommandPlace place, const Status &failure) override;
   void fail(const Status &failure);
   /// Where the scratch of each stream lies, and what else is known of it.
@@ -134,6 +139,7 @@ private:
   // The run in work.
   std::atomic<uint32_t> current{kNone};
   Injection injection;
+  bool isRepeated = false; // the device does the commands by itself
   bool hasFlipped = false;
   double seconds = 0;
   Overlap overlap;

@@ -413,7 +413,9 @@ private:
   }
 
   Status runProgram(const char *name) {
-    return commCall([&](weft_status *s) { return weft_run(&session, name, s); });
+    WEFT_TRY(commCall([&](weft_status *s) { return weft_run(&session, name, s); }));
+    log.remark(name, session.ranks[0]->device().takeRemark());
+    return {};
   }
 
   /// The first process that holds a value tells it; counts add up; of the rest

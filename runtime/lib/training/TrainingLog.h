@@ -47,7 +47,12 @@ public:
   void step(const StepRecord &record);
   /// A remark, on stderr.
   void note(const char *format, ...) __attribute__((format(printf, 2, 3)));
-  /// The same, even if it is to be quiet.
+  /// One of what a program does, unless it is empty.
+  void remark(const char *program, const std::string &text) {
+    if (!text.empty())
+      note("%s: %s", program, text.c_str());
+  }
+  /// A remark even if it is to be quiet.
   void warning(const std::string &text);
   /// Steps are counted for a bar from `done` to `all`.
   void begin(int64_t done, int64_t all);

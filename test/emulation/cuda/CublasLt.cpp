@@ -266,8 +266,8 @@ LtStatus cublasLtMatmul(LtHandle, LtProduct product, const void *alpha, const vo
       multiplyOne(l.entry(entry), r.entry(entry), adds ? &plus : nullptr, d.entry(entry), isWide);
     }
   };
-  Result pushed = Gpu::get().push(*reinterpret_cast<StreamState *>(stream), std::move(work));
-  return pushed == Success ? LtSuccess : LtInvalidValue;
+  Result put = Gpu::get().put(*reinterpret_cast<StreamState *>(stream), std::move(work));
+  return put == Success ? LtSuccess : LtInvalidValue;
 }
 
 } // extern "C"

@@ -2,26 +2,18 @@
 // runtime's tests, which run on it, too.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
+#include "Restart.h"
 
 #include "device/cuda/libraries/Library.h"
 #include "weft/runtime/HostImage.h"
 
 #include <cstdlib>
-#include <dlfcn.h>
 #include <set>
 
 using namespace weft::runtime;
+using weft::emulated::restart;
 
 namespace {
-
-/// Of the emulated driver: orders of `seed`, and which call fails.
-void restart(uint64_t seed, const char *symbol = "", uint64_t call = 0, int code = 0) {
-  std::string path = std::string(std::getenv("WEFT_CUDA_PATH")) + "/libcuda.so.1";
-  void *library = dlopen(path.c_str(), RTLD_NOW);
-  ASSERT_NE(library, nullptr) << dlerror();
-  using Restart = void (*)(uint64_t, const char *, uint64_t, int);
-  reinterpret_cast<Restart>(dlsym(library, "weft_emulated_restart"))(seed, symbol, call, code);
-}
 
 std::string seen; // names of kernels as they ran
 

@@ -1,6 +1,6 @@
 // libcuda.so.1 without a GPU: the functions that Weft's device calls, on an emulated one.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Gpu.h"
+#include "Capture.h"
 
 #include "device/cuda/Driver.h"
 
@@ -33,6 +33,8 @@ thread_local bool isDeclared = false;
 
 StreamState *stateOf(Stream stream) { return reinterpret_cast<StreamState *>(stream); }
 EventState *stateOf(Event event) { return reinterpret_cast<EventState *>(event); }
+CapturedGraph *stateOf(Graph graph) { return reinterpret_cast<CapturedGraph *>(graph); }
+Exec *stateOf(GraphExec exec) { return reinterpret_cast<Exec *>(exec); }
 
 char *bytesAt(uint64_t address) { return Gpu::get().bytesAt(address); }
 
@@ -57,7 +59,7 @@ Result fillRows(const char *symbol, DevicePointer to, size_t pitch, T value, siz
       for (size_t i = 0; i < width; ++i)
         std::memcpy(memory + row * pitch + i * sizeof(T), &value, sizeof(T));
   };
-  return Gpu::get().push(*stateOf(stream), std::move(work));
+  return Gpu::get().put(*stateOf(stream), std::move(work));
 }
 
 } // namespace
@@ -69,6 +71,12 @@ Result fillRows(const char *symbol, DevicePointer to, size_t pitch, T value, siz
   if (Result enteredResult = gpu.enter(SYMBOL))                                                    \
     return enteredResult;                                                                          \
   (void)gpu
+
+/// Those that a capture forbids.
+#define WEFT_ENTER_UNCAPTURED(SYMBOL, ...)                                                         \
+  WEFT_ENTER(SYMBOL);                                                                              \
+  if (Result refused = checkUncaptured(__VA_ARGS__))                                               \
+  return refused
 
 extern "C" {
 
@@ -105,7 +113,14 @@ Result cuGetErrorName(Result result, const char **name) {
       {InvalidHandle, "CUDA_ERROR_INVALID_HANDLE"},
       {NotFound, "CUDA_ERROR_NOT_FOUND"},
       {NotReady, "CUDA_ERROR_NOT_READY"},
-      {LaunchFailed, "CUDA_ERROR_LAUNCH_FAILED"}};
+      {LaunchFailed, "CUDA_ERROR_LAUNCH_FAILED"},
+      {CaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
+      {CaptureInvalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"},
+      {CaptureMerge, "CUDA_ERROR_STREAM_CAPTURE_MERGE"},
+      {CaptureUnmatched, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED"},
+      {CaptureUnjoined, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"},
+      {CaptureIsolation, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"},
+      {CapturedEvent, "CUDA_ERROR_CAPTURED_EVENT"}};
   auto found = names.find(result);
   *name = found == names.end() ? nullptr : found->second;
   return *name ? Success : InvalidValue;
@@ -156,18 +171,18 @@ Result cuMemGetInfo_v2(size_t *free, size_t *total) {
   return Success;
 }
 Result cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
-  WEFT_ENTER("cuMemAlloc");
+  WEFT_ENTER_UNCAPTURED("cuMemAlloc");
   if (currentGpu < 0)
     return gpu.fail("memory is allocated by a thread without a context");
   *pointer = gpu.allocate(currentGpu, bytes);
   return *pointer ? Success : OutOfMemory;
 }
 Result cuMemFree_v2(DevicePointer pointer) {
-  WEFT_ENTER("cuMemFree");
+  WEFT_ENTER_UNCAPTURED("cuMemFree");
   return gpu.free(pointer) ? Success : InvalidValue;
 }
 Result cuMemHostAlloc(void **pointer, size_t bytes, unsigned) {
-  WEFT_ENTER("cuMemHostAlloc");
+  WEFT_ENTER_UNCAPTURED("cuMemHostAlloc");
   *pointer = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
   return *pointer ? Success : OutOfMemory;
 }
@@ -187,7 +202,7 @@ Result cuMemcpyHtoDAsync_v2(DevicePointer to, const void *from, size_t bytes, St
   work.label = "upload";
   work.touches = {{to, bytes, true}};
   work.run = [=, memory = bytesAt(to)] { std::memcpy(memory, from, bytes); };
-  return gpu.push(*stateOf(stream), std::move(work));
+  return gpu.put(*stateOf(stream), std::move(work));
 }
 Result cuMemcpyDtoHAsync_v2(void *to, DevicePointer from, size_t bytes, Stream stream) {
   WEFT_ENTER("cuMemcpyDtoHAsync");
@@ -195,7 +210,7 @@ Result cuMemcpyDtoHAsync_v2(void *to, DevicePointer from, size_t bytes, Stream s
   work.label = "download";
   work.touches = {{from, bytes, false}};
   work.run = [=, memory = bytesAt(from)] { std::memcpy(to, memory, bytes); };
-  return gpu.push(*stateOf(stream), std::move(work));
+  return gpu.put(*stateOf(stream), std::move(work));
 }
 Result cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, Stream stream) {
   WEFT_ENTER("cuMemcpyDtoDAsync");
@@ -205,7 +220,7 @@ Result cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, 
   work.run = [=, target = bytesAt(to), source = bytesAt(from)] {
     std::memmove(target, source, bytes);
   };
-  return gpu.push(*stateOf(stream), std::move(work));
+  return gpu.put(*stateOf(stream), std::move(work));
 }
 Result cuMemcpy2DAsync_v2(const Copy2D *copy, Stream stream) {
   WEFT_ENTER("cuMemcpy2DAsync");
@@ -223,7 +238,7 @@ Result cuMemcpy2DAsync_v2(const Copy2D *copy, Stream stream) {
     for (size_t row = 0; row < rows.height; ++row)
       std::memmove(to + row * rows.destinationPitch, from + row * rows.sourcePitch, rows.width);
   };
-  return gpu.push(*stateOf(stream), std::move(work));
+  return gpu.put(*stateOf(stream), std::move(work));
 }
 Result cuMemsetD2D8Async(DevicePointer to, size_t pitch, unsigned char value, size_t width,
                          size_t height, Stream stream) {
@@ -251,7 +266,7 @@ Result cuStreamDestroy_v2(Stream stream) {
   return Success;
 }
 Result cuStreamQuery(Stream stream) {
-  WEFT_ENTER("cuStreamQuery");
+  WEFT_ENTER_UNCAPTURED("cuStreamQuery", stateOf(stream));
   gpu.dabble(stateOf(stream)->gpu);
   if (!stateOf(stream)->isDone())
     return NotReady;
@@ -259,7 +274,7 @@ Result cuStreamQuery(Stream stream) {
   return Success;
 }
 Result cuStreamSynchronize(Stream stream) {
-  WEFT_ENTER("cuStreamSynchronize");
+  WEFT_ENTER_UNCAPTURED("cuStreamSynchronize", stateOf(stream));
   Result result =
       gpu.progress(held, stateOf(stream)->gpu, [&] { return stateOf(stream)->isDone(); });
   gpu.learn(stateOf(stream)->clock);
@@ -267,10 +282,7 @@ Result cuStreamSynchronize(Stream stream) {
 }
 Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
   WEFT_ENTER("cuStreamWaitEvent");
-  Work work;
-  work.label = "wait for an event";
-  work.after = stateOf(event)->latest;
-  return gpu.push(*stateOf(stream), std::move(work));
+  return wait(*stateOf(stream), *stateOf(event));
 }
 Result cuStreamWaitValue32_v2(Stream stream, DevicePointer address, uint32_t value,
                               unsigned flags) {
@@ -281,7 +293,7 @@ Result cuStreamWaitValue32_v2(Stream stream, DevicePointer address, uint32_t val
   work.label = "wait for a value";
   work.word = reinterpret_cast<const uint32_t *>(uintptr_t(address));
   work.least = value;
-  return gpu.push(*stateOf(stream), std::move(work));
+  return gpu.put(*stateOf(stream), std::move(work));
 }
 
 Result cuStreamWriteValue32_v2(Stream stream, DevicePointer address, uint32_t value, unsigned) {
@@ -291,7 +303,7 @@ Result cuStreamWriteValue32_v2(Stream stream, DevicePointer address, uint32_t va
   work.run = [word = reinterpret_cast<uint32_t *>(uintptr_t(address)), value] {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
   };
-  return gpu.push(*stateOf(stream), std::move(work));
+  return gpu.put(*stateOf(stream), std::move(work));
 }
 
 Result cuEventCreate(Event *event, unsigned) {
@@ -306,14 +318,16 @@ Result cuEventDestroy_v2(Event event) {
 }
 Result cuEventRecord(Event event, Stream stream) {
   WEFT_ENTER("cuEventRecord");
-  Work work;
-  work.label = "record of an event";
-  work.sets = stateOf(event)->latest = std::make_shared<Recording>();
-  work.sets->gpu = stateOf(stream)->gpu;
-  return gpu.push(*stateOf(stream), std::move(work));
+  return record(*stateOf(event), *stateOf(stream), 0);
+}
+Result cuEventRecordWithFlags(Event event, Stream stream, unsigned flags) {
+  WEFT_ENTER("cuEventRecordWithFlags");
+  return record(*stateOf(event), *stateOf(stream), flags);
 }
 Result cuEventQuery(Event event) {
-  WEFT_ENTER("cuEventQuery");
+  WEFT_ENTER_UNCAPTURED("cuEventQuery");
+  if (stateOf(event)->capture)
+    return CapturedEvent;
   gpu.dabble(stateOf(event)->latest->gpu);
   const Recording &recording = *stateOf(event)->latest;
   if (recording.done)
@@ -321,7 +335,9 @@ Result cuEventQuery(Event event) {
   return recording.done ? Success : NotReady;
 }
 Result cuEventSynchronize(Event event) {
-  WEFT_ENTER("cuEventSynchronize");
+  WEFT_ENTER_UNCAPTURED("cuEventSynchronize");
+  if (stateOf(event)->capture)
+    return CapturedEvent;
   std::shared_ptr<Recording> recording = stateOf(event)->latest;
   Result result = gpu.progress(held, recording->gpu, [&] { return recording->done; });
   gpu.learn(recording->clock);
@@ -329,6 +345,8 @@ Result cuEventSynchronize(Event event) {
 }
 Result cuEventElapsedTime(float *milliseconds, Event from, Event to) {
   WEFT_ENTER("cuEventElapsedTime");
+  if (stateOf(from)->capture || stateOf(to)->capture)
+    return CapturedEvent;
   const Recording &begin = *stateOf(from)->latest, &end = *stateOf(to)->latest;
   if (!begin.done || !end.done)
     return NotReady;
@@ -337,7 +355,7 @@ Result cuEventElapsedTime(float *milliseconds, Event from, Event to) {
 }
 
 Result cuModuleLoadData(Module *module, const void *image) {
-  WEFT_ENTER("cuModuleLoadData");
+  WEFT_ENTER_UNCAPTURED("cuModuleLoadData");
   HostImage host;
   std::memcpy(&host, image, sizeof host.magic);
   if (!host.isOne())
@@ -379,16 +397,59 @@ Result cuLaunchKernel(Function function, unsigned gridX, unsigned gridY, unsigne
     pointers.push_back(bytesAt(*static_cast<uint64_t *>(parameters[i])));
   for (uint32_t i = 0; i < image.scalars; ++i)
     scalars.push_back(*static_cast<int64_t *>(parameters[image.pointers + i]));
-  std::vector<int64_t> pieces(size_t((image.extent + image.grain - 1) / image.grain));
-  std::iota(pieces.begin(), pieces.end(), 0);
-  for (size_t i = pieces.size(); i > 1; --i)
-    std::swap(pieces[i - 1], pieces[gpu.draw(i)]);
-  work.run = [=] {
-    for (int64_t piece : pieces)
-      image.function(piece * image.grain, std::min(image.extent, (piece + 1) * image.grain),
-                     pointers.data(), scalars.data());
-  };
-  return gpu.push(*stateOf(stream), std::move(work));
+  return gpu.put(*stateOf(stream), [=, &gpu](StreamState &to) {
+    std::vector<int64_t> pieces(size_t((image.extent + image.grain - 1) / image.grain));
+    std::iota(pieces.begin(), pieces.end(), 0);
+    for (size_t i = pieces.size(); i > 1; --i)
+      std::swap(pieces[i - 1], pieces[gpu.draw(i)]);
+    Work drawn = work;
+    drawn.run = [=] {
+      for (int64_t piece : pieces)
+        image.function(piece * image.grain, std::min(image.extent, (piece + 1) * image.grain),
+                       pointers.data(), scalars.data());
+    };
+    return gpu.push(to, std::move(drawn));
+  });
+}
+
+Result cuStreamBeginCapture_v2(Stream stream, CaptureMode mode) {
+  WEFT_ENTER("cuStreamBeginCapture");
+  return beginCapture(*stateOf(stream), mode);
+}
+Result cuStreamEndCapture(Stream stream, Graph *graph) {
+  auto held = Gpu::get().lock();
+  // Also where it fails the capture is over.
+  std::unique_ptr<CapturedGraph> made;
+  Result ended = endCapture(*stateOf(stream), made),
+         failed = Gpu::get().enter("cuStreamEndCapture");
+  *graph = failed == Success ? reinterpret_cast<Graph>(made.release()) : nullptr;
+  return failed == Success ? ended : failed;
+}
+Result cuGraphGetNodes(Graph graph, GraphNode *nodes, size_t *count) {
+  WEFT_ENTER("cuGraphGetNodes");
+  *count = stateOf(graph)->nodes.size();
+  return nodes ? InvalidValue : Success; // only how many
+}
+Result cuGraphInstantiateWithFlags(GraphExec *exec, Graph graph, unsigned long long flags) {
+  WEFT_ENTER("cuGraphInstantiate");
+  if (flags != 0)
+    return InvalidValue;
+  *exec = reinterpret_cast<GraphExec>(new Exec(*stateOf(graph), currentGpu));
+  return Success;
+}
+Result cuGraphLaunch(GraphExec exec, Stream stream) {
+  WEFT_ENTER("cuGraphLaunch");
+  return stateOf(exec)->launch(*stateOf(stream));
+}
+Result cuGraphExecDestroy(GraphExec exec) {
+  auto held = Gpu::get().lock();
+  delete stateOf(exec);
+  return Success;
+}
+Result cuGraphDestroy(Graph graph) {
+  auto held = Gpu::get().lock();
+  delete stateOf(graph);
+  return Success;
 }
 
 } // extern "C"

@@ -3,6 +3,7 @@
 #include "Gpu.h"
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
@@ -30,6 +31,13 @@ Gpu &Gpu::get() {
 Gpu::Gpu() : random(numberOf("WEFT_EMULATED_SEED", 1)) {
   numGpus = int(numberOf("WEFT_EMULATED_GPUS", uint64_t(numGpus)));
   bytesOfEach = numberOf("WEFT_EMULATED_MEMORY", bytesOfEach);
+  const char *failure = std::getenv("WEFT_EMULATED_FAILURE");
+  char symbol[64] = "";
+  unsigned long long call = 0;
+  if (failure && std::sscanf(failure, "%63[^:]:%llu:%d", symbol, &call, &failCode) == 3) {
+    failSymbol = symbol;
+    failCall = call;
+  }
   allocatedBytes.resize(size_t(numGpus));
   for (int i = 0; i < numGpus; ++i)
     engines.push_back(std::make_unique<Engine>());

@@ -9,7 +9,8 @@
 // them issues later.
 //
 // From the environment: WEFT_EMULATED_SEED (of the orders), WEFT_EMULATED_GPUS (8),
-// WEFT_EMULATED_MEMORY (bytes of each, 1 GiB), WEFT_EMULATED_VERSION (13000).
+// WEFT_EMULATED_MEMORY (bytes of each, 1 GiB), WEFT_EMULATED_VERSION (13000), WEFT_EMULATED_FAILURE
+// (SYMBOL:CALL:CODE, of any of the emulated libraries: which call fails, from 1, and how).
 #ifndef WEFT_TEST_EMULATION_CUDA_GPU_H
 #define WEFT_TEST_EMULATION_CUDA_GPU_H
 
@@ -36,8 +37,13 @@ struct Recording {
   double milliseconds = 0;
 };
 
+struct Capture;
+
 struct EventState {
   std::shared_ptr<Recording> latest = std::make_shared<Recording>(Recording{true, 0, {}, 0});
+  // Of a record that was captured: behind which nodes.
+  std::shared_ptr<Capture> capture;
+  std::vector<size_t> nodes;
 };
 
 /// A piece of work on a stream: it waits for something, does something, or both.
@@ -58,9 +64,15 @@ struct StreamState {
   bool isFree = false, isBusy = false;
   Clock clock;
   std::deque<Work> work;
+  // While it is captured: the nodes that come next before.
+  std::shared_ptr<Capture> capture;
+  std::vector<size_t> last;
 
   bool isDone() const { return work.empty() && !isBusy; }
 };
+
+/// What a call puts on a stream, whichever that is.
+using Put = std::function<Result(StreamState &)>;
 
 class Gpu {
 public:
@@ -93,6 +105,9 @@ public:
   StreamState *makeStream(int gpu);
   /// Its number, and with it how far it has come, is the next one's.
   void destroyStream(StreamState *stream) { stream->isFree = true; }
+  /// Puts it on the stream, or captures it (Capture.h).
+  Result put(StreamState &stream, Put put);
+  Result put(StreamState &stream, Work work);
   Result push(StreamState &stream, Work work);
   /// Lets the GPU do some work, perhaps none.
   void dabble(int gpu);

@@ -65,7 +65,8 @@ struct Comm {
   std::atomic<int> error{NcclSuccess};
   std::atomic<bool> aborted{false};
   bool isLeaving = false;
-  uint64_t groups = 0; // so far
+  uint64_t groups = 0;                                 // so far
+  std::shared_ptr<int> user = std::make_shared<int>(); // graphs have it, too
   // A group that is in progress.
   std::vector<Call> late;
   Stream lateStream = nullptr;
@@ -302,10 +303,9 @@ private:
   bool sendsTo[Meeting::kMost] = {}, receivesFrom[Meeting::kMost] = {};
 };
 
-/// With the GPU's lock.
-NcclResult enqueue(const CommPtr &comm, std::vector<Call> calls, Stream stream) {
+/// A group of calls as work of a stream. With the GPU's lock.
+Result pushGroup(const CommPtr &comm, std::vector<Call> calls, StreamState &state) {
   Gpu &gpu = Gpu::get();
-  auto &state = *reinterpret_cast<StreamState *>(stream);
   int members = comm->meeting->members, me = comm->meeting->me;
   Work post, take;
   post.label = take.label = "NCCL's calls";
@@ -323,16 +323,24 @@ NcclResult enqueue(const CommPtr &comm, std::vector<Call> calls, Stream stream) 
   post.run = [group] { group->post(); };
   take.ready = [group] { return group->mayTake(); };
   take.run = [group] { group->take(); };
-  if (gpu.push(state, std::move(post)) != Success || gpu.push(state, std::move(take)) != Success)
-    return NcclUnhandledCudaError;
-  if (group->sends()) {
+  Result result = gpu.push(state, std::move(post));
+  if (result == Success)
+    result = gpu.push(state, std::move(take));
+  if (result == Success && group->sends()) {
     Work sent;
     sent.label = "NCCL's sends";
     sent.ready = [group] { return group->isSent(); };
-    if (gpu.push(state, std::move(sent)) != Success)
-      return NcclUnhandledCudaError;
+    result = gpu.push(state, std::move(sent));
   }
-  return NcclSuccess;
+  return result;
+}
+
+NcclResult enqueue(const CommPtr &comm, const std::vector<Call> &calls, Stream stream) {
+  auto put = [comm, calls, user = comm->user](StreamState &state) {
+    return pushGroup(comm, calls, state);
+  };
+  Result result = Gpu::get().put(*reinterpret_cast<StreamState *>(stream), put);
+  return result == Success ? NcclSuccess : NcclUnhandledCudaError;
 }
 
 NcclResult add(NcclComm comm, Stream stream, const Call &call) {
@@ -416,6 +424,9 @@ NcclResult ncclCommGetAsyncError(NcclComm comm, NcclResult *result) {
 
 NcclResult ncclCommFinalize(NcclComm comm) {
   WEFT_ENTER("ncclCommFinalize");
+  // It waits for graphs with its work, for ever if the caller has not destroyed them before.
+  if (of(comm)->user.use_count() > 1)
+    return NcclInvalidUsage;
   of(comm)->isLeaving = true;
   of(comm)->meeting->leave();
   return NcclInProgress;
@@ -430,6 +441,8 @@ NcclResult ncclCommDestroy(NcclComm comm) {
 }
 NcclResult ncclCommAbort(NcclComm comm) {
   auto held = Gpu::get().lock();
+  if (of(comm)->user.use_count() > 1)
+    Gpu::get().fail("a communicator is aborted while graphs have its work");
   of(comm)->aborted = true;
   delete &of(comm); // work that is on streams still has it
   return NcclSuccess;

@@ -29,6 +29,8 @@ public:
   /// work on the device's stream, which `frame` is then.
   virtual Status run(const CommandFrame &frame, char *scratch) = 0;
   virtual bool isQueued() const { return false; }
+  /// What `run` put on the stream is done once more, without a call of it.
+  virtual void repeat() {}
   /// What this rank sent in the last run.
   virtual Volume sent() const = 0;
 };

@@ -42,6 +42,8 @@ Status CudaDevice::make(const DeviceOptions &options, std::unique_ptr<Device> &d
 Status CudaDevice::open() {
   const char *wish = std::getenv("WEFT_CUDA_SYNC");
   synchronous = wish && std::string(wish) == "1";
+  wish = std::getenv("WEFT_CUDA_GRAPH");
+  makesGraphs = !wish || std::string(wish) != "0";
   WEFT_CUDA_TRY(driver, retainContext(&context, gpu), "opening it");
   WEFT_TRY(enter());
   staging = std::make_unique<Staging>(driver);
@@ -54,6 +56,7 @@ CudaDevice::~CudaDevice() {
   if (!context)
     return;
   (void)enter();
+  programs.clear();
   nccl.reset();
   for (const std::unique_ptr<HostQueue> &queue : queues)
     if (queue)
@@ -188,17 +191,89 @@ Status CudaDevice::download(void *to, uint64_t from, uint64_t bytes) {
 // Runs
 //===----------------------------------------------------------------------===//
 
-void CudaDevice::begin(unsigned used) {
-  begun = enter();
-  for (unsigned s = 0; s < used && begun.ok(); ++s) {
-    begun = clocks[s]->begin(streams[s].handle, secondsSince(options.epoch));
-    marks[s]->command.store(0, std::memory_order_relaxed);
-    marks[s]->doing.store(Doing::Computing, std::memory_order_relaxed);
-    if (queues[s])
-      queues[s]->begin();
+Status CudaDevice::capture(const Run &run, ProgramGraph &graph) {
+  std::vector<Stream> handles;
+  for (unsigned s = 0; s < run.streams; ++s)
+    handles.push_back(streams[s].handle);
+  WEFT_TRY(graph.begin(std::move(handles)));
+  capturing = &graph;
+  Status made;
+  for (unsigned s = 0; s < run.streams && made.ok(); ++s) {
+    made = clocks[s]->begin(streams[s].handle, 0, true);
     if (progress[s])
       progress[s]->begin();
   }
+  if (made.ok())
+    made = options.commands->issueAll();
+  for (unsigned s = 0; s < run.streams && made.ok(); ++s)
+    made = clocks[s]->end(streams[s].handle);
+  capturing = nullptr;
+  WEFT_TRY(graph.end(made));
+  for (unsigned s = 0; s < run.streams; ++s)
+    graph.notes.push_back(
+        {clocks[s]->noted(), progress[s] ? progress[s]->commands() : std::vector<CommandPlace>()});
+  return {};
+}
+
+ProgramGraph *CudaDevice::graphFor(const Run &run, bool &isNew) {
+  programs.resize(std::max<size_t>(programs.size(), run.program + 1));
+  current = &programs[run.program];
+  if (synchronous || !makesGraphs || !run.isWhole)
+    return nullptr;
+  // It is tried once.
+  if (current->graph || current->begun++ != 1)
+    return current->graph.get();
+  if (current->isOfHost || options.traceCapacity > 0) {
+    remark = std::string("commands are issued one by one, as ") +
+             (current->isOfHost ? "some collectives go through memory of the host"
+                                : "a trace looks at each");
+    return nullptr;
+  }
+  auto made = std::make_unique<ProgramGraph>(driver);
+  Status captured = capture(run, *made);
+  if (options.world->aborted()) {
+    begun = World::stopped();
+  } else if (!captured.ok()) {
+    remark = "commands are issued one by one, as they make no CUDA graph: " + captured.text();
+  } else {
+    remark = "one CUDA graph of " + std::to_string(made->numNodes()) + " nodes from here on";
+    current->graph = std::move(made);
+    isNew = true;
+  }
+  return current->graph.get();
+}
+
+Status CudaDevice::beginStream(unsigned s) {
+  marks[s]->command.store(0, std::memory_order_relaxed);
+  marks[s]->doing.store(Doing::Computing, std::memory_order_relaxed);
+  double seconds = secondsSince(options.epoch);
+  if (repeated) {
+    clocks[s]->repeat(repeated->notes[s].times, seconds);
+    if (progress[s])
+      progress[s]->repeat(repeated->notes[s].waits);
+    return {};
+  }
+  WEFT_TRY(clocks[s]->begin(streams[s].handle, seconds, false));
+  if (queues[s])
+    queues[s]->begin();
+  if (progress[s])
+    progress[s]->begin();
+  return {};
+}
+
+bool CudaDevice::begin(const Run &run) {
+  begun = enter();
+  bool isNew = false;
+  repeated = begun.ok() ? graphFor(run, isNew) : nullptr;
+  for (unsigned s = 0; s < run.streams && begun.ok(); ++s)
+    begun = beginStream(s);
+  if (!repeated || !begun.ok())
+    return repeated;
+  for (CudaCommand *command : repeated->communicating)
+    if (!isNew)
+      command->repeat();
+  begun = repeated->launch();
+  return true;
 }
 
 Status CudaDevice::issue(unsigned s, CommandPlace place, PreparedCommand &prepared) {
@@ -211,10 +286,13 @@ Status CudaDevice::issue(unsigned s, CommandPlace place, PreparedCommand &prepar
   bool waits = command.waitsOnStream();
   if (waits)
     WEFT_TRY(progress[s]->enter(stream.handle, place));
+  current->isOfHost |= command.isOfHost();
   if (command.isOfHost())
     WEFT_TRY(queues[s]->push(stream, place, command));
   else
     WEFT_TRY(command.issue(stream));
+  if (capturing && command.communicates())
+    capturing->communicating.push_back(&command);
   if (waits)
     WEFT_TRY(progress[s]->leave(stream.handle));
   WEFT_TRY(clocks[s]->stop(stream.handle, place, kind, &command));
@@ -275,11 +353,14 @@ Status CudaDevice::look() {
 }
 
 Status CudaDevice::settle(unsigned s) {
+  // A graph is all of the first stream.
+  Stream stream = streams[repeated ? 0 : s].handle;
   Waited waited;
   for (int polls = 0;; ++polls) {
-    Result result = driver.queryStream(streams[s].handle);
+    Result result = driver.queryStream(stream);
     if (result != NotReady)
-      return driver.check(result, "running commands");
+      return driver.check(result, repeated ? "running a graph (WEFT_CUDA_SYNC=1 names the command)"
+                                           : "running commands");
     if (options.world->aborted())
       return World::stopped();
     WEFT_TRY(look());
@@ -298,7 +379,8 @@ Status CudaDevice::synchronize(unsigned s) {
 
 Status CudaDevice::finish(unsigned s) {
   WEFT_TRY(begun);
-  WEFT_TRY(clocks[s]->end(streams[s].handle));
+  if (!repeated)
+    WEFT_TRY(clocks[s]->end(streams[s].handle));
   WEFT_TRY(settle(s));
   if (queues[s])
     queues[s]->end();
@@ -309,6 +391,8 @@ Status CudaDevice::finish(unsigned s) {
 
 void CudaDevice::abandon() {
   stopping.store(true);
+  repeated = nullptr;
+  programs.clear(); // NCCL waits for graphs with its work
   if (nccl)
     nccl->abort();
   for (const std::unique_ptr<HostQueue> &queue : queues)

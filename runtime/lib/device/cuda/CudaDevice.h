@@ -3,19 +3,23 @@
 //
 // The rank's thread issues all streams and waits at the end. What only the host can do, such as a
 // collective over a transport, is run by a thread of its stream's own (HostQueue.h).
-// WEFT_CUDA_SYNC=1 waits after each command, so that a failure names the command that it is in.
+// From its second run on a program is one CUDA graph, unless the host does some of its commands or
+// somebody looks at each of them; the first run loads what is loaded when it is first called.
+// WEFT_CUDA_SYNC=1 waits after each command, so that a failure names the command that it is in;
+// WEFT_CUDA_GRAPH=0 makes no graphs.
 #ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDADEVICE_H
 #define WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDADEVICE_H
 
-#include "device/cuda/HostQueue.h"
 #include "device/cuda/KernelModules.h"
 #include "device/cuda/Staging.h"
-#include "device/cuda/StreamClock.h"
-#include "device/cuda/StreamProgress.h"
 #include "device/cuda/commands/CudaCommand.h"
 #include "device/cuda/libraries/CublasLt.h"
 #include "device/cuda/nccl/NcclGroups.h"
 #include "device/cuda/nccl/ReduceKernels.h"
+#include "device/cuda/streams/HostQueue.h"
+#include "device/cuda/streams/ProgramGraph.h"
+#include "device/cuda/streams/StreamClock.h"
+#include "device/cuda/streams/StreamProgress.h"
 
 #include <atomic>
 
@@ -41,13 +45,15 @@ public:
 
   bool blocks() const override { return false; }
   unsigned numThreads() const override { return unsigned(queues.size()); }
-  void begin(unsigned streams) override;
+  bool begin(const Run &run) override;
   Status issue(unsigned stream, CommandPlace place, PreparedCommand &command) override;
   Status record(unsigned stream, uint32_t event, uint64_t count) override;
   Status wait(unsigned stream, CommandPlace place, uint32_t event, uint64_t count) override;
   Status synchronize(unsigned stream) override;
   Status finish(unsigned stream) override;
   void abandon() override;
+  void part() override { programs.clear(); }
+  std::string takeRemark() override { return std::exchange(remark, {}); }
   const Timeline &timeline(unsigned stream) const override { return clocks[stream]->timeline(); }
 
 private:
@@ -56,6 +62,16 @@ private:
   Status open();
   Status chooseMemory(uint64_t wanted);
   Status addStream(const StreamPlan &planned, char *start);
+  /// How a program's runs go.
+  struct ProgramRuns {
+    unsigned begun = 0;
+    bool isOfHost = false;               // some of its commands are, as its first run has shown
+    std::unique_ptr<ProgramGraph> graph; // null: it is issued
+  };
+  /// The graph that does the run; null if it is issued. `isNew` if it was made by this call.
+  ProgramGraph *graphFor(const Run &run, bool &isNew);
+  Status capture(const Run &run, ProgramGraph &graph);
+  Status beginStream(unsigned stream);
   /// Waits for the stream with the patience of the world.
   Status settle(unsigned stream);
   /// Shows on the board where streams wait for other ranks, and tells what of that has failed.
@@ -75,8 +91,13 @@ private:
   const int gpu;
   Context context = nullptr;
   DevicePointer arena = 0;
-  bool synchronous = false;
-  Status begun; // of the run
+  bool synchronous = false, makesGraphs = true;
+  std::vector<ProgramRuns> programs;
+  Status begun;                      // of the run
+  ProgramRuns *current = nullptr;    // the run's program
+  ProgramGraph *repeated = nullptr;  // does the run; null: it is issued
+  ProgramGraph *capturing = nullptr; // what is issued becomes it
+  std::string remark;
   std::vector<CudaStream> streams;
   std::vector<StreamMark *> marks;
   std::vector<Event> events;

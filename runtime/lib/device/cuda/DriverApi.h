@@ -17,6 +17,9 @@ using Stream = struct StreamTag *;
 using Event = struct EventTag *;
 using Module = struct ModuleTag *;
 using Function = struct FunctionTag *;
+using Graph = struct GraphTag *;
+using GraphNode = struct GraphNodeTag *;
+using GraphExec = struct GraphExecTag *; // a graph that can be launched
 
 enum Result : int {
   Success = 0,
@@ -30,6 +33,14 @@ enum Result : int {
   NotFound = 500,
   NotReady = 600,
   LaunchFailed = 719,
+  CaptureUnsupported = 900,
+  CaptureInvalidated = 901,
+  CaptureMerge = 902,
+  CaptureUnmatched = 903,
+  CaptureUnjoined = 904,
+  CaptureIsolation = 905,
+  CapturedEvent = 907,
+  CaptureWrongThread = 908,
 };
 
 enum Attribute : int { ComputeCapabilityMajor = 75, ComputeCapabilityMinor = 76 };
@@ -39,7 +50,11 @@ enum Flag : unsigned {
   EventDisableTiming = 2,
   HostAllocDeviceMap = 2, // the device may read and write what is allocated so
   WaitValueGeq = 0,       // int32(value in memory - wanted) >= 0
+  EventRecordExternal = 1 // a captured record is a node: whoever asks sees when it was reached
 };
+
+/// Whose calls a capture forbids that could not be captured: all threads', its own thread's, none.
+enum CaptureMode : int { CaptureGlobal = 0, CaptureThreadLocal = 1, CaptureRelaxed = 2 };
 
 enum MemoryKind : int { NoMemory = 0, HostMemory = 1, DeviceMemory = 2 };
 
@@ -105,9 +120,18 @@ struct Copy2D {
   X(createEvent, "cuEventCreate", (Event * event, unsigned flags))                                 \
   X(destroyEvent, "cuEventDestroy_v2", (Event event))                                              \
   X(recordEvent, "cuEventRecord", (Event event, Stream stream))                                    \
+  X(recordEventWithFlags, "cuEventRecordWithFlags", (Event event, Stream stream, unsigned flags))  \
   X(queryEvent, "cuEventQuery", (Event event))                                                     \
   X(synchronizeEvent, "cuEventSynchronize", (Event event))                                         \
   X(elapsed, "cuEventElapsedTime", (float *milliseconds, Event from, Event to))                    \
+  X(beginCapture, "cuStreamBeginCapture_v2", (Stream stream, CaptureMode mode))                    \
+  X(endCapture, "cuStreamEndCapture", (Stream stream, Graph * graph))                              \
+  X(graphNodes, "cuGraphGetNodes", (Graph graph, GraphNode * nodes, size_t *count))                \
+  X(instantiate, "cuGraphInstantiateWithFlags",                                                    \
+    (GraphExec * exec, Graph graph, unsigned long long flags))                                     \
+  X(launchGraph, "cuGraphLaunch", (GraphExec exec, Stream stream))                                 \
+  X(destroyExec, "cuGraphExecDestroy", (GraphExec exec))                                           \
+  X(destroyGraph, "cuGraphDestroy", (Graph graph))                                                 \
   X(loadModule, "cuModuleLoadData", (Module * module, const void *image))                          \
   X(unloadModule, "cuModuleUnload", (Module module))                                               \
   X(getFunction, "cuModuleGetFunction", (Function * function, Module module, const char *name))    \

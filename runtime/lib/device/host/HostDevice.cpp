@@ -170,9 +170,9 @@ Status HostDevice::makeResident() {
   return {};
 }
 
-void HostDevice::begin(unsigned used) {
+bool HostDevice::begin(const Run &run) {
   events.clear();
-  for (unsigned s = 0; s < used; ++s) {
+  for (unsigned s = 0; s < run.streams; ++s) {
     Timeline &timeline = streams[s].timeline;
     timeline.communicationSeconds = 0;
     timeline.communication.clear();
@@ -181,6 +181,7 @@ void HostDevice::begin(unsigned used) {
     streams[s].mark->command.store(0, std::memory_order_relaxed);
     streams[s].mark->doing.store(Doing::Computing, std::memory_order_relaxed);
   }
+  return false;
 }
 
 Status HostDevice::issue(unsigned s, CommandPlace place, PreparedCommand &prepared) {

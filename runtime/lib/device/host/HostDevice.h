@@ -30,7 +30,7 @@ public:
 
   bool blocks() const override { return true; }
   unsigned numThreads() const override { return pool.size() - 1; }
-  void begin(unsigned streams) override;
+  bool begin(const Run &run) override;
   Status issue(unsigned stream, CommandPlace place, PreparedCommand &command) override;
   Status record(unsigned stream, uint32_t event, uint64_t count) override;
   Status wait(unsigned stream, CommandPlace place, uint32_t event, uint64_t count) override;

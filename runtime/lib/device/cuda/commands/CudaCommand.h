@@ -43,6 +43,8 @@ public:
   /// `runOnHost` when the stream has come to it. May wait for other ranks.
   virtual bool isOfHost() const { return false; }
   virtual Status runOnHost(const CudaStream &) { return {}; }
+  /// What `issue` put on the stream is done once more.
+  virtual void repeat() {}
   /// Whether the stream waits for other ranks in it.
   bool waitsOnStream() const { return communicates() && !isOfHost(); }
 };

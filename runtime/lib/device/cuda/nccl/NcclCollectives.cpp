@@ -67,9 +67,12 @@ public:
       WEFT_TRY(fillRows(driver, at.stream, {address(fill.to), fill.pitch}, fill.count, fill.height,
                         fill.bytes, fill.bits));
     WEFT_TRY(copy(plan.unpacks));
+    repeat();
+    return {};
+  }
+  void repeat() override {
     traffic.sent += each.sent;
     traffic.received += each.received;
-    return {};
   }
 
 private:

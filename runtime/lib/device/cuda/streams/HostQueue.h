@@ -3,8 +3,8 @@
 //
 // The stream waits for a number in memory that both see; the thread first waits until the stream
 // has come there, runs the command, and writes the number.
-#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_HOSTQUEUE_H
-#define WEFT_RUNTIME_LIB_DEVICE_CUDA_HOSTQUEUE_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_STREAMS_HOSTQUEUE_H
+#define WEFT_RUNTIME_LIB_DEVICE_CUDA_STREAMS_HOSTQUEUE_H
 
 #include "base/Threads.h"
 #include "device/cuda/commands/CudaCommand.h"
@@ -70,4 +70,4 @@ private:
 
 } // namespace weft::runtime::cuda
 
-#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_HOSTQUEUE_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_STREAMS_HOSTQUEUE_H

@@ -1,6 +1,6 @@
 // Runs a stream's commands that only the host can do.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "device/cuda/HostQueue.h"
+#include "device/cuda/streams/HostQueue.h"
 
 using namespace weft::runtime;
 using namespace weft::runtime::cuda;

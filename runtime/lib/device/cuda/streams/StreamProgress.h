@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The stream counts in memory that both see, once before such a command and once behind it.
-#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_STREAMPROGRESS_H
-#define WEFT_RUNTIME_LIB_DEVICE_CUDA_STREAMPROGRESS_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_STREAMS_STREAMPROGRESS_H
+#define WEFT_RUNTIME_LIB_DEVICE_CUDA_STREAMS_STREAMPROGRESS_H
 
 #include "device/Device.h"
 #include "device/cuda/Driver.h"
@@ -21,7 +21,10 @@ public:
 
   Status open();
   /// The stream has nothing to do; a run begins.
-  void begin() { places.clear(), first = count; }
+  void begin();
+  /// The same for a run that a graph does, with the commands of when it was captured.
+  void repeat(const std::vector<CommandPlace> &commands);
+  const std::vector<CommandPlace> &commands() const { return places; }
   Status enter(Stream stream, CommandPlace place);
   Status leave(Stream stream);
 
@@ -32,12 +35,12 @@ private:
   Status tell(Stream stream);
 
   const Driver &driver;
-  uint32_t first = 0, count = 0; // as the run begins; issued
-  uint32_t *seen = nullptr;      // the host's address of the number
+  uint32_t count = 0;       // of the run so far, as it is issued
+  uint32_t *seen = nullptr; // the host's address of the number
   DevicePointer seenOnDevice = 0;
   std::vector<CommandPlace> places; // of the run's commands
 };
 
 } // namespace weft::runtime::cuda
 
-#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_STREAMPROGRESS_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_STREAMS_STREAMPROGRESS_H

@@ -1,6 +1,6 @@
 // Reads a stream's events when a run is over.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "device/cuda/StreamClock.h"
+#include "device/cuda/streams/StreamClock.h"
 
 using namespace weft::runtime;
 using namespace weft::runtime::cuda;
@@ -10,7 +10,7 @@ StreamClock::StreamClock(const Driver &driver, bool isFirst, size_t waits, size_
   times.communication.reserve(waits);
   times.idle.reserve(isFirst ? waits : 0);
   times.trace.reserve(traceCapacity);
-  spans.reserve(waits + traceCapacity);
+  notes.spans.reserve(waits + traceCapacity);
   events.resize(2 + 2 * (waits + traceCapacity));
 }
 
@@ -28,34 +28,48 @@ Status StreamClock::open() {
 
 Status StreamClock::mark(Stream stream, size_t &event) {
   event = used++;
-  return driver.check(driver.recordEvent(events[event], stream), "recording an event");
+  // A graph's events tell the host something if they are external to it.
+  Result recorded = captured
+                        ? driver.recordEventWithFlags(events[event], stream, EventRecordExternal)
+                        : driver.recordEvent(events[event], stream);
+  return driver.check(recorded, "recording an event");
 }
 
-Status StreamClock::begin(Stream stream, double seconds) {
+void StreamClock::restart(double seconds) {
   times.communicationSeconds = 0;
   times.communication.clear();
   times.idle.clear();
   times.ran.begin = origin = seconds;
-  spans.clear();
+}
+
+Status StreamClock::begin(Stream stream, double seconds, bool isCaptured) {
+  restart(seconds);
+  notes.spans.clear();
+  captured = isCaptured;
   used = 0;
   size_t event = 0;
   return mark(stream, event);
 }
 
+void StreamClock::repeat(const Notes &noted, double seconds) {
+  restart(seconds);
+  notes = noted;
+}
+
 Status StreamClock::start(Stream stream, Kind kind) {
-  if (!isNoted(kind) || spans.size() == spans.capacity())
+  if (!isNoted(kind) || notes.spans.size() == notes.spans.capacity())
     return {};
-  spans.push_back({0, 0, {}, kind, nullptr});
-  return mark(stream, spans.back().begin);
+  notes.spans.push_back({0, 0, {}, kind, nullptr});
+  return mark(stream, notes.spans.back().begin);
 }
 
 Status StreamClock::stop(Stream stream, CommandPlace place, Kind kind,
                          const PreparedCommand *command) {
-  if (spans.empty() || spans.back().end != 0 || spans.back().kind != kind)
+  if (notes.spans.empty() || notes.spans.back().end != 0 || notes.spans.back().kind != kind)
     return {};
-  spans.back().place = place;
-  spans.back().command = command;
-  return mark(stream, spans.back().end);
+  notes.spans.back().place = place;
+  notes.spans.back().command = command;
+  return mark(stream, notes.spans.back().end);
 }
 
 Status StreamClock::secondsOf(size_t event, double &seconds) const {
@@ -65,11 +79,11 @@ Status StreamClock::secondsOf(size_t event, double &seconds) const {
   return {};
 }
 
-Status StreamClock::end(Stream stream) { return mark(stream, last); }
+Status StreamClock::end(Stream stream) { return mark(stream, notes.end); }
 
 Status StreamClock::read() {
-  WEFT_TRY(secondsOf(last, times.ran.end));
-  for (const Span &span : spans) {
+  WEFT_TRY(secondsOf(notes.end, times.ran.end));
+  for (const Span &span : notes.spans) {
     Interval interval{0, 0};
     WEFT_TRY(secondsOf(span.begin, interval.begin));
     WEFT_TRY(secondsOf(span.end, interval.end));
