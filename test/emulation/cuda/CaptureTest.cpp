@@ -4,7 +4,7 @@
 
 #include "device/cuda/Driver.h"
 
-#include <set>
+#include <thread>
 
 using namespace weft::emulated;
 using namespace weft::runtime;
@@ -152,6 +152,24 @@ TEST_F(Capture, CallsThatCannotBeCapturedEndIt) {
   EXPECT_CUDA(allocate(&more, 64));
   EXPECT_EQ(end(), Success);
   EXPECT_CUDA(free(more));
+}
+
+TEST_F(Capture, OnlyGlobalOnesForbidOtherThreads) {
+  for (CaptureMode mode : {CaptureThreadLocal, CaptureGlobal}) {
+    EXPECT_CUDA(beginCapture(a, mode));
+    Result result = Success;
+    std::thread([&] {
+      void *host = nullptr;
+      result = driver->hostAllocate(&host, 64, 0);
+      if (host)
+        EXPECT_CUDA(hostFree(host));
+    }).join();
+    EXPECT_EQ(result, mode == CaptureGlobal ? CaptureUnsupported : Success);
+    EXPECT_EQ(end(), mode == CaptureGlobal ? CaptureInvalidated : Success);
+    if (graph)
+      EXPECT_CUDA(destroyGraph(graph));
+    graph = nullptr;
+  }
 }
 
 TEST_F(Capture, ItsEventsTellTheHostNothing) {

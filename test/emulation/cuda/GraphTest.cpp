@@ -3,6 +3,7 @@
 #include "RandomStreams.h"
 #include "Restart.h"
 
+#include "device/cuda/Driver.h"
 #include "session/Session.h"
 
 using namespace weft::runtime;
@@ -170,6 +171,8 @@ struct Sums : Harness {
 
 TEST_F(Graphs, NcclsWorkIsAPartOfThem) {
   Traffic traffic[2];
+  const cuda::Driver *driver = nullptr;
+  ASSERT_TRUE(cuda::Driver::open(driver).ok());
   for (bool isIssued : {true, false}) {
     setenv("WEFT_CUDA_GRAPH", isIssued ? "0" : "1", 1);
     Sums sums("nccl");
@@ -180,6 +183,8 @@ TEST_F(Graphs, NcclsWorkIsAPartOfThem) {
     traffic[isIssued] = sums.rank().trafficOver(0);
     EXPECT_GT(sums.rank().lastCommunicationSeconds(), 0);
   }
+  // Communicators were not left before graphs with their work were gone.
+  EXPECT_EQ(driver->init(0), cuda::Success);
   EXPECT_EQ(traffic[0].sent.bytes, traffic[1].sent.bytes);
   EXPECT_EQ(traffic[0].sent.messages, traffic[1].sent.messages);
   EXPECT_GT(traffic[0].sent.bytes, 0u);

@@ -425,8 +425,10 @@ NcclResult ncclCommGetAsyncError(NcclComm comm, NcclResult *result) {
 NcclResult ncclCommFinalize(NcclComm comm) {
   WEFT_ENTER("ncclCommFinalize");
   // It waits for graphs with its work, for ever if the caller has not destroyed them before.
-  if (of(comm)->user.use_count() > 1)
+  if (of(comm)->user.use_count() > 1) {
+    Gpu::get().fail("a communicator is left while graphs have its work");
     return NcclInvalidUsage;
+  }
   of(comm)->isLeaving = true;
   of(comm)->meeting->leave();
   return NcclInProgress;
