@@ -115,6 +115,8 @@ static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtElideUpdateCopies());
   pm.addPass(rt::createRtReuseOperands());
   pm.addPass(rt::createRtVerifyResults());
+  // Behind it, for which a sum that is nothing is another value than zeros that were made.
+  pm.addPass(rt::createRtElideSumStarts());
 }
 
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {

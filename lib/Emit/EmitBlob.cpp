@@ -448,9 +448,15 @@ private:
     llvm::append_range(blocks, op.getOutputs());
     if (op.getScratch())
       blocks.push_back(op.getScratch());
+    // Where an input is overwritten, its block is that of the output.
+    Builder_::Ints unset;
+    int64_t reads = blocks.size() - op.getOutputs().size() - (op.getScratch() ? 1 : 0);
+    for (auto [output, input] : llvm::enumerate(*routine.getRoutine()))
+      if (input >= 0 && op.isUnset(input))
+        unset.push_back(reads + int64_t(output));
     std::optional<int64_t> microbatch = op.getMicrobatch();
     out.invoke(on, routines[stage].lookup(op.getRoutine()), views(blocks),
-               op.getLabel().value_or(""), microbatch ? uint32_t(*microbatch) : run::kNone);
+               op.getLabel().value_or(""), microbatch ? uint32_t(*microbatch) : run::kNone, unset);
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::GemmOp op) {

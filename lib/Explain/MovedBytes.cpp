@@ -46,12 +46,18 @@ class Counter {
 public:
   explicit Counter(const SymbolTable &symbols) : symbols(symbols) {}
 
-  void count(rt::ProgramOp program) {
+  /// `unset`: blocks of a routine that its call leaves unset, which it does not read.
+  void count(rt::ProgramOp program, ArrayRef<Value> unset = {}) {
     for (Operation &op : program.getBody().front()) {
-      if (auto invoke = dyn_cast<rt::InvokeOp>(op))
-        count(symbols.lookup<rt::ProgramOp>(invoke.getRoutine()));
-      else if (auto command = dyn_cast<rt::CommandInterface>(op))
-        add(command);
+      if (auto invoke = dyn_cast<rt::InvokeOp>(op)) {
+        auto routine = symbols.lookup<rt::ProgramOp>(invoke.getRoutine());
+        SmallVector<Value> sums;
+        for (int64_t input : invoke.getUnset().value_or(ArrayRef<int64_t>()))
+          sums.push_back(routine.getArgumentBlocks()[input]);
+        count(routine, sums);
+      } else if (auto command = dyn_cast<rt::CommandInterface>(op)) {
+        add(command, unset);
+      }
     }
   }
 
@@ -68,7 +74,12 @@ public:
   }
 
 private:
-  void add(rt::CommandInterface command) {
+  static Value bufferOf(Value view) {
+    auto window = view.getDefiningOp<rt::ViewOp>();
+    return window ? window.getBuffer() : view;
+  }
+
+  void add(rt::CommandInterface command, ArrayRef<Value> unset) {
     StringRef kind = command->getName().stripDialect();
     MovedBytes &bytes = kinds[kind.str()];
     bytes.kind = kind;
@@ -77,7 +88,8 @@ private:
       bytes.read += readBy(launch);
     } else {
       for (Value view : command.getReads())
-        bytes.read += bytesOfView(view);
+        if (!llvm::is_contained(unset, bufferOf(view)))
+          bytes.read += bytesOfView(view);
     }
     for (Value view : command.getWrites())
       bytes.written += bytesOfView(view);

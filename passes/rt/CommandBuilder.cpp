@@ -21,6 +21,8 @@ SpecKind weft::rt::specKind(Operation *op) {
   if (isa<CallOp, FusionOp, DenseOp, PutOp, BucketOp, TransitionOpInterface, dist::SendOp,
           dist::ReceiveOp>(op))
     return SpecKind::Command;
+  if (isa<NothingOp>(op))
+    return SpecKind::Nothing;
   if (op->hasTrait<OpTrait::ConstantLike>() || isa<CoordinateOp>(op))
     return SpecKind::Constant;
   return isa<KernelOpInterface>(op) ? SpecKind::View : SpecKind::Unknown;
@@ -86,6 +88,17 @@ std::optional<LibraryEnd> weft::rt::libraryEndOf(FusionOp fusion) {
     next = next->getNextNode();
   }
   return isa_and_present<YieldOp>(next) ? std::optional(end) : std::nullopt;
+}
+
+bool weft::rt::isNothing(Value value) { return value.getDefiningOp<NothingOp>() != nullptr; }
+
+bool weft::rt::isOnlyAddedOnce(Value sum) {
+  auto fusion = sum.hasOneUse() ? dyn_cast<FusionOp>(*sum.user_begin()) : FusionOp();
+  if (!fusion || fusion.getKind() != FusionKind::Library)
+    return false;
+  BlockArgument inside = fusion.getBody().getArgument(sum.use_begin()->getOperandNumber());
+  std::optional<LibraryEnd> end = libraryEndOf(fusion);
+  return end && end->addend == inside && inside.hasOneUse();
 }
 
 ValueLayout weft::rt::specLayout(Value value) {
@@ -182,9 +195,14 @@ private:
       return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, 0);
     auto routine = dyn_cast<ProgramOp>(symbols.lookup(call.getCallee()));
     Value scratch = routine ? createScratch(builder, op->getLoc(), routine) : Value();
-    return InvokeOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, scratch,
-                            onlyCommunicates(callee), call.getLabelAttr(), call.getMicrobatchAttr(),
-                            0);
+    SmallVector<int64_t> unset;
+    for (auto [i, input] : llvm::enumerate(call.getInputs()))
+      if (isNothing(input))
+        unset.push_back(i);
+    return InvokeOp::create(
+        builder, op->getLoc(), call.getCallee(), reads, writes, scratch, onlyCommunicates(callee),
+        unset.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(unset),
+        call.getLabelAttr(), call.getMicrobatchAttr(), 0);
   }
 
   /// The bits of the neutral element that fills new padding.
@@ -294,7 +312,7 @@ private:
       return nullptr;
     std::optional<ValueLayout> addend;
     std::optional<ArrayRef<int64_t>> addendStrides;
-    if (end->addend) {
+    if (end->addend && !isNothing(fusion.getInputs()[end->addend.getArgNumber()])) {
       addend = specLayout(fusion.getInputs()[end->addend.getArgNumber()]);
       if (end->placed)
         addend->strides =

@@ -15,6 +15,7 @@ enum class SpecKind {
   View,     // no command: readers see through it
   Constant, // embedded state
   Command,  // exactly one command
+  Nothing,  // a sum that no command begins
   End,      // the return
   Unknown,
 };
@@ -38,6 +39,13 @@ struct LibraryEnd {
   mlir::BlockArgument addend;
 };
 std::optional<LibraryEnd> libraryEndOf(FusionOp fusion);
+
+/// A sum to which nothing was added yet.
+bool isNothing(mlir::Value value);
+
+/// Whether nothing is done with the value but to add it to the result of one library call: then it
+/// may be a sum of nothing.
+bool isOnlyAddedOnce(mlir::Value sum);
 
 /// Where `value` lies in the dense buffer of the op, constant or argument that
 /// made it. Views in such functions always can be said.

@@ -20,6 +20,12 @@ struct Interface {
   llvm::SmallVector<mlir::Value> states;
 };
 
+/// A routine that makes sums before anything is added.
+struct Start {
+  llvm::SmallVector<unsigned> sums;
+  RoutineUse use;
+};
+
 struct Cut {
   Segment segment;
   /// Of a stage's loop: the section whose steps run it; null: it runs in each microbatch.
@@ -27,7 +33,8 @@ struct Cut {
   /// Sums over microbatches that get their addend here.
   llvm::SmallVector<unsigned> sums;
   Interface interface;
-  RoutineUse start, run; // which makes sums of nothing, and which does the work and adds to them
+  std::vector<Start> starts; // of its sums
+  RoutineUse run;            // which does the work and adds to them
 };
 
 /// Ops of one block between loops, or of a loop's body.

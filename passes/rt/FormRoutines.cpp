@@ -314,12 +314,26 @@ private:
     return end(routine, inside, results, nameOf(cut.segment));
   }
 
-  /// The routine that makes a cut's sums before anything is added.
-  RoutineUse buildStart(const Stretch &stretch, const Cut &cut) {
+  /// The routines that make a cut's sums before anything is added. Each sum of products has its
+  /// own, because it may turn out that none need make it (rt-elide-sum-starts); others share one.
+  void buildStarts(const Stretch &stretch, Cut &cut) {
+    SmallVector<unsigned> others;
+    for (unsigned sum : cut.sums) {
+      Operation *maker = rootOf(stretch.microbatches->addends()[sum]).getDefiningOp();
+      if (maker && isArithmeticBound(maker))
+        cut.starts.push_back({{sum}, buildStart(stretch, sum)});
+      else
+        others.push_back(sum);
+    }
+    if (!others.empty())
+      cut.starts.push_back({others, buildStart(stretch, others)});
+  }
+
+  RoutineUse buildStart(const Stretch &stretch, ArrayRef<unsigned> sums) {
     auto [routine, inside] = begin();
     SmallVector<Value> results;
     llvm::SmallDenseMap<Attribute, Value> scalars;
-    for (unsigned sum : cut.sums) {
+    for (unsigned sum : sums) {
       TypedAttr start = stretch.microbatches->startOf(sum);
       Value &scalar = scalars[start];
       if (!scalar) {
@@ -413,8 +427,8 @@ private:
     for (Cut &cut : stretch.cuts)
       if (cut.segment.isRoutine) {
         cut.run = build(stretch, cut);
-        if (!cut.sums.empty() && !isSum(cut))
-          cut.start = buildStart(stretch, cut);
+        if (!isSum(cut))
+          buildStarts(stretch, cut);
       }
     current = &*stretch.microbatches;
     inner.assign(current->size(), IRMapping());
@@ -493,9 +507,10 @@ private:
         sums[sum] = valueOf(current->addends()[sum]);
       return;
     }
-    if (microbatch == 0 && !cut.sums.empty())
-      for (auto [sum, nothing] : llvm::zip(cut.sums, call(cut.start, {}).getResults()))
-        sums[sum] = nothing;
+    if (microbatch == 0)
+      for (const Start &start : cut.starts)
+        for (auto [sum, nothing] : llvm::zip(start.sums, call(start.use, {}).getResults()))
+          sums[sum] = nothing;
     SmallVector<Value> arguments = argumentsOf(cut);
     for (unsigned sum : cut.sums)
       arguments.push_back(sums[sum]);

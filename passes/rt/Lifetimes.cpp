@@ -92,8 +92,10 @@ void Lifetimes::addCall(InvokeOp call, const IssueOrder::Item &item, const Lifet
     return found == routine.ranges.end() ? Life(0, item.last - item.first) : found->second;
   };
   ProgramOp callee = item.routine;
-  for (auto [view, block] : llvm::zip(call.getInputs(), callee.getArgumentBlocks()))
-    add(view, {item.first, item.first + lifeOf(block).second});
+  for (auto [i, view, block] : llvm::enumerate(call.getInputs(), callee.getArgumentBlocks())) {
+    auto [first, last] = lifeOf(block);
+    add(view, {item.first + (call.isUnset(i) ? first : 0), item.first + last});
+  }
   for (auto [view, block] : llvm::zip(call.getOutputs(), callee.getResultBlocks()))
     add(view, {item.first + lifeOf(block).first, item.last});
   if (call.getScratch())

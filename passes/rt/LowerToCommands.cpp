@@ -211,8 +211,23 @@ private:
     case SpecKind::Constant:
       return lowerConstant(op);
     case SpecKind::Command:
+    case SpecKind::Nothing:
       break;
     }
+    if (failed(makeBuffers(op)))
+      return failure();
+    if (specKind(op) == SpecKind::Nothing)
+      return success();
+    Operation *command =
+        buildCommand(builder, op, symbols, [&](Value root) { return buffers.lookup(root); });
+    if (!command)
+      return failure();
+    command->setAttr(kOriginAttr, builder.getI64IntegerAttr(number));
+    return success();
+  }
+
+  /// The buffers of what a command makes, and of a sum that one begins.
+  LogicalResult makeBuffers(Operation *op) {
     for (Value result : op->getResults()) {
       if (buffers.count(result)) // a state's new value, or a routine's result
         continue;
@@ -238,11 +253,6 @@ private:
       if (kind == BufferClass::Communication && op->hasAttr(kRolesAttr))
         scattered.insert(buffer);
     }
-    Operation *command =
-        buildCommand(builder, op, symbols, [&](Value root) { return buffers.lookup(root); });
-    if (!command)
-      return failure();
-    command->setAttr(kOriginAttr, builder.getI64IntegerAttr(number));
     return success();
   }
 

@@ -77,8 +77,9 @@ def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
       tensors. Constants that are not the same in all periods are arguments.
     - Arguments are in the order in which they are read first, results in that in which they are made.
     - Sums over microbatches are made in the routine that makes the addend, which takes the sums so far as its last
-      arguments and overwrites them with its last results (`rt.in_place`). In front of the first such call a routine makes sums of nothing:
-      of -0.0, to which adding gives the addend in every bit, or what is neutral for another kind. An addend that communication
+      arguments and overwrites them with its last results (`rt.in_place`). In front of the first such call routines make sums of nothing:
+      of -0.0, to which adding gives the addend in every bit, or what is neutral for another kind; a sum of products
+      has one of its own, which `rt-elide-sum-starts` may find to be needless. An addend that communication
       brings is added in a routine of its own, and the first one is the sum. Types, and the order of additions, are those of
       `rt-unroll-microbatches`, so that bits are, too.
     - A result that is the new value of a state overwrites it, if nothing reads the old one later.
@@ -338,6 +339,21 @@ def RtReuseOperands : Pass<"rt-reuse-operands", "::mlir::ModuleOp"> {
     **Example**: test/passes/rt/reuse-operands.mlir.
   }];
   let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
+}
+
+def RtElideSumStarts : Pass<"rt-elide-sum-starts", "::mlir::ModuleOp"> {
+  let summary = "Let products be the first addends of sums, with nothing to add them to";
+  let description = [{
+    **Requires** `rt-hoist-constants`. **Ensures** that no call of a routine copies negative zeros to a value that
+    is read by nothing but routines which only add it to a product (the `plus` of `rt.gemm`): it is `rt.nothing` there, for
+    which such a call's product is the sum, bit for bit. Routines that nothing calls any more are erased.
+
+    Microbatches call one routine, which adds to sums (`rt-form-routines`). So the first one's products
+    are written, as they are where microbatches are written out, and not read and added to zeros that were written before.
+
+    **Example**: test/passes/rt/elide-sum-starts.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect"];
 }
 
 def RtLowerToCommands : Pass<"rt-lower-to-commands", "::mlir::ModuleOp"> {

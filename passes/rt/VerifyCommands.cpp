@@ -40,6 +40,7 @@ public:
       ops.push_back(&op);
     if (failed(program.isRoutine() ? placeBlocks() : success()))
       return failure();
+    valid &= succeeded(verifyNothing());
     if (!program.isRoutine()) {
       placeStates();
       valid &= succeeded(placeInputs());
@@ -97,6 +98,28 @@ private:
           for (Value constant : constants.lookup(data))
             stateOf[constant] = key;
     }
+  }
+
+  /// What no command writes is read by none that needs it: a sum of nothing.
+  LogicalResult verifyNothing() {
+    bool valid = true;
+    for (Operation *op : ops) {
+      if (specKind(op) != SpecKind::Nothing || isOnlyAddedOnce(op->getResult(0)))
+        continue;
+      for (OpOperand &use : op->getUses()) {
+        auto call = dyn_cast<CallOp>(use.getOwner());
+        func::FuncOp callee = call ? calleeOf(call, symbols) : func::FuncOp();
+        if (callee && isRoutine(callee) &&
+            isOnlyAddedOnce(callee.getArgument(use.getOperandNumber())))
+          continue;
+        valid = false;
+        auto diagnostic = program.emitError()
+                          << "reads a sum to which nothing was added in @" << spec.getSymName()
+                          << ", and does more than to add it to a product";
+        diagnostic.attachNote(use.getOwner()->getLoc()) << "this op reads it";
+      }
+    }
+    return success(valid);
   }
 
   /// At its start a routine's arguments lie in their blocks.
@@ -352,6 +375,8 @@ private:
                << "has view " << got.getType() << " of " << gotBuffer.getType() << " as operand "
                << i << ", expected " << want.getType() << " of " << wantBuffer.getType();
       if (writes.contains(want))
+        continue;
+      if (isNothing(roots.lookup(wantBuffer))) // verifyNothing
         continue;
       if (!memory.holds(gotBuffer, content(roots.lookup(wantBuffer))))
         return actual->emitError()

@@ -76,6 +76,10 @@ LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
     if (argument >= 0 && getInputs()[argument] != getOutputs()[result])
       return emitOpError() << "does not overwrite input " << argument << " with output " << result
                            << ", as its routine does";
+  for (int64_t argument : getUnset().value_or(ArrayRef<int64_t>()))
+    if (argument < 0 || !llvm::is_contained(*routine.getRoutine(), argument))
+      return emitOpError() << "leaves input " << argument
+                           << " unset, which its routine does not overwrite";
   int64_t wanted = routine.getArena().value_or(0);
   auto scratch = getScratch() ? cast<MemRefType>(getScratch().getType()) : MemRefType();
   bool fits = scratch ? scratch == MemRefType::get({wanted}, IntegerType::get(getContext(), 8))

@@ -250,18 +250,26 @@ def Rt_InvokeOp : Rt_Command<"invoke", ["Inputs"], ["Outputs", "Scratch"], [Attr
     is a command of stream 0: what the routine does on other streams starts after what stream 0 did before, and
     ends before stream 0 goes on.
 
+    `unset` are numbers of inputs that were never written: sums to which nothing was added yet. The routine, which does
+    no more with such a block than to add it to a product and put the result there, puts the product there.
+
     `label` and `microbatch` are for people, see `rt.call`.
 
     Constraints: views are contiguous, and of the types of the blocks; `scratch` is there if the routine's arena has
-    bytes, and is as large.
+    bytes, and is as large; the routine overwrites inputs that are unset.
     Example: `rt.invoke @block reads(%x, %w : memref<8xf32>, memref<8xf32>) writes(%y : memref<8xf32>)
       scratch(%s : memref<256xi8>) stream 0 {label = "h.5", microbatch = 2 : i64}`
   }];
   let arguments = (ins FlatSymbolRefAttr:$routine, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs,
-      Optional<AnyMemRef>:$scratch, UnitAttr:$communicates, OptionalAttr<StrAttr>:$label, OptionalAttr<I64Attr>:$microbatch,
-      DefaultValuedAttr<Rt_Stream, "0">:$stream);
+      Optional<AnyMemRef>:$scratch, UnitAttr:$communicates, OptionalAttr<DenseI64ArrayAttr>:$unset,
+      OptionalAttr<StrAttr>:$label, OptionalAttr<I64Attr>:$microbatch, DefaultValuedAttr<Rt_Stream, "0">:$stream);
   let assemblyFormat = [{ $routine `reads` `(` ($inputs^ `:` type($inputs))? `)` `writes` `(` ($outputs^ `:` type($outputs))? `)`
-      (`scratch` `(` $scratch^ `:` type($scratch) `)`)? (`communicates` $communicates^)? `stream` $stream attr-dict }];
+      (`scratch` `(` $scratch^ `:` type($scratch) `)`)? (`communicates` $communicates^)? (`unset` $unset^)? `stream` $stream
+      attr-dict }];
+  let extraClassDeclaration = [{
+    /// Whether the input of that number is a sum to which nothing was added yet.
+    bool isUnset(int64_t input) { return ::llvm::is_contained(getUnset().value_or(::llvm::ArrayRef<int64_t>()), input); }
+  }];
 }
 
 class Rt_EventOp<string mnemonic> : Rt_Command<mnemonic, [], []> {

@@ -100,6 +100,20 @@ def Rt_CallOp : Rt_Op<"call", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
   }]>];
 }
 
+def Rt_NothingOp : Rt_Op<"nothing"> {
+  let summary = "a sum to which nothing was added yet";
+  let description = [{
+    Negative zeros, to which adding a value gives it in every bit, that no command writes. Only calls of routines
+    read it, as an argument that the routine adds to a product and does not read otherwise: for such a call the
+    product is the sum. It allocates, so that no two of it are one.
+
+    Lifespan: made by `rt-elide-sum-starts`, removed by `rt-lower-to-commands`.
+    Example: `%1 = rt.nothing : tensor<4x8xf32>`
+  }];
+  let results = (outs Res<AnyRankedTensor, "", [MemAlloc]>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
 def Rt_DenseOp : Rt_Op<"dense", [Pure, AllTypesMatch<["operand", "result"]>]> {
   let summary = "a row-major copy of a view";
   let description = [{

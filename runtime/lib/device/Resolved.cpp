@@ -13,6 +13,17 @@ int64_t weft::runtime::valueOf(const PrepareContext &context, const ScalarValue 
   return value.addend + value.scale * indexAlong(p, p.axes(value.axes), context.coordinates);
 }
 
+Table<View> weft::runtime::productViews(const PrepareContext &context, const Command &command) {
+  const ProgramView &p = context.program;
+  Range views = command.views;
+  if (views.count > kGemmAddend) {
+    Id block = p.Buffers()[p.Views()[views.begin + kGemmAddend].buffer].block;
+    if (std::count(context.unset.begin(), context.unset.end(), int64_t(block)) > 0)
+      views.count = kGemmAddend;
+  }
+  return p.Views().slice(views);
+}
+
 int64_t weft::runtime::placeOf(const PrepareContext &context, const View &view) {
   const Buffer &buffer = context.program.Buffers()[view.buffer];
   uint64_t base = buffer.block == kNone ? 0 : context.blocks[buffer.block];

@@ -18,6 +18,7 @@ struct PrepareContext {
   CollectiveProvider &collectives;
   unsigned stream;        // of the command
   Table<uint64_t> blocks; // of a routine's command: where its blocks lie in the arena
+  Table<int64_t> unset;   // and which of them are sums to which nothing was added (Invoke)
 };
 
 /// What a command finds when it runs: the arena as the device addresses it, which only the device
@@ -28,6 +29,9 @@ struct CommandFrame {
 
 /// What a value is on this rank.
 int64_t valueOf(const PrepareContext &context, const ScalarValue &value);
+
+/// The views of a product: without an addend that is unset.
+Table<View> productViews(const PrepareContext &context, const Command &command);
 
 /// Where the view's first element lies, in bytes from the arena's start.
 int64_t placeOf(const PrepareContext &context, const View &view);

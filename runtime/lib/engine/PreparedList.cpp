@@ -27,16 +27,18 @@ Status ListMaker::make(const Body &body, PreparedList &list) {
     if (command.opcode == Opcode::Invoke)
       WEFT_TRY(addCall(command, i, list));
     else
-      WEFT_TRY(addCommand({&command, i, nullptr, 0}, {}, list));
+      WEFT_TRY(addCommand({&command, i, nullptr, 0}, {}, {}, list));
   }
   return {};
 }
 
-Status ListMaker::addCommand(const Issued &issued, Table<uint64_t> blocks, PreparedList &list) {
+Status ListMaker::addCommand(const Issued &issued, Table<uint64_t> blocks, Table<int64_t> unset,
+                             PreparedList &list) {
   const Command &command = *issued.command;
   PrepareContext context = base;
   context.stream = command.stream;
   context.blocks = blocks;
+  context.unset = unset;
   Status status;
   PreparedCommandPtr made = device.prepare(context, command, status);
   if (!status.ok())
@@ -51,14 +53,17 @@ Status ListMaker::addCommand(const Issued &issued, Table<uint64_t> blocks, Prepa
 }
 
 Status ListMaker::addCall(const Command &call, uint32_t index, PreparedList &list) {
-  Places blocks;
+  Binding binding;
   for (const View &view : base.program.Views().slice(call.views))
-    blocks.push_back(uint64_t(placeOf(base, view)));
-  Id routine = base.program.record<Invoke>(call).routine;
-  auto [found, isNew] = routines.try_emplace({routine, std::move(blocks)});
+    binding.blocks.push_back(uint64_t(placeOf(base, view)));
+  const Invoke &record = base.program.record<Invoke>(call);
+  binding.routine = record.routine;
+  Table<int64_t> unset = base.program.ints(record.unset);
+  binding.unset.assign(unset.begin(), unset.end());
+  auto [found, isNew] = routines.try_emplace(std::move(binding));
   const auto &[key, callee] = *found;
   if (isNew)
-    WEFT_TRY(makeRoutine(call, index, key.second, found->second));
+    WEFT_TRY(makeRoutine(call, index, key, found->second));
   for (size_t s = 0; s < callee.needs.size(); ++s) {
     list.needs[s].scratch = std::max(list.needs[s].scratch, callee.needs[s].scratch);
     list.needs[s].waits += callee.needs[s].waits;
@@ -67,15 +72,15 @@ Status ListMaker::addCall(const Command &call, uint32_t index, PreparedList &lis
   return {};
 }
 
-Status ListMaker::makeRoutine(const Command &call, uint32_t index, const Places &blocks,
+Status ListMaker::makeRoutine(const Command &call, uint32_t index, const Binding &binding,
                               PreparedList &list) {
-  Id id = base.program.record<Invoke>(call).routine;
-  const Routine &routine = base.program.Routines()[id];
+  const Routine &routine = base.program.Routines()[binding.routine];
   list.needs.resize(routine.streams);
-  list.firstEvent = firstEvents[id];
+  list.firstEvent = firstEvents[binding.routine];
   for (uint32_t i = 0; i < routine.commands.count; ++i) {
     const Command &command = base.program.Commands()[routine.commands.begin + i];
-    WEFT_TRY(addCommand({&command, i, &call, index}, {blocks.data(), blocks.size()}, list));
+    WEFT_TRY(addCommand({&command, i, &call, index}, {binding.blocks.data(), binding.blocks.size()},
+                        {binding.unset.data(), binding.unset.size()}, list));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include "device/Device.h"
 
 #include <map>
+#include <tuple>
 
 namespace weft::runtime {
 
@@ -32,9 +33,10 @@ struct PreparedList {
   uint32_t firstEvent = 0;  // the rank's number of its event 0
 };
 
-/// Makes the lists of one rank. A routine is prepared once for each distinct list of places of
-/// its blocks, by whatever programs and however many calls it is used: so every address is
-/// fixed before a run, and what is kept does not grow with microbatches that share memory.
+/// Makes the lists of one rank. A routine is prepared once for each distinct list of places of its
+/// blocks, and of those that are unset, by whatever programs and however many calls it is used: so
+/// every address is fixed before a run, and what is kept does not grow with microbatches that share
+/// memory.
 class ListMaker {
 public:
   ListMaker(Device &device, const PrepareContext &context);
@@ -47,16 +49,27 @@ public:
   size_t numPrepared() const { return prepared; }
 
 private:
-  using Places = std::vector<uint64_t>; // of a routine's blocks, in the arena
+  /// All in which one call of a routine differs from another, but for names.
+  struct Binding {
+    Id routine;
+    std::vector<uint64_t> blocks; // places in the arena
+    std::vector<int64_t> unset;   // numbers of blocks
 
-  Status addCommand(const Issued &issued, Table<uint64_t> blocks, PreparedList &list);
+    bool operator<(const Binding &other) const {
+      return std::tie(routine, blocks, unset) < std::tie(other.routine, other.blocks, other.unset);
+    }
+  };
+
+  Status addCommand(const Issued &issued, Table<uint64_t> blocks, Table<int64_t> unset,
+                    PreparedList &list);
   Status addCall(const Command &call, uint32_t index, PreparedList &list);
-  Status makeRoutine(const Command &call, uint32_t index, const Places &blocks, PreparedList &list);
+  Status makeRoutine(const Command &call, uint32_t index, const Binding &binding,
+                     PreparedList &list);
 
   Device &device;
   PrepareContext base;
   std::vector<uint32_t> firstEvents; // by routine, and the end
-  std::map<std::pair<Id, Places>, PreparedList> routines;
+  std::map<Binding, PreparedList> routines;
   size_t prepared = 0;
 };
 

@@ -44,7 +44,8 @@ Status RankContext::prepare() {
   const ProgramView &p = shared.program;
   WEFT_TRY(groups.createAll(p, position));
   WEFT_TRY(collectives->connect());
-  lists = std::make_unique<ListMaker>(*ownDevice, PrepareContext{p, position, *collectives, 0, {}});
+  lists =
+      std::make_unique<ListMaker>(*ownDevice, PrepareContext{p, position, *collectives, 0, {}, {}});
   for (uint32_t i = 0; i < p.Programs().size(); ++i) {
     const Body &body = p.Bodies()[p.Programs()[i].bodies.begin + stageIndex];
     bodies.emplace_back();

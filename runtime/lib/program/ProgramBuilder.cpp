@@ -308,8 +308,8 @@ void ProgramBuilder::launch(const On &on, Id kernel, int64_t extent, int64_t gra
 }
 
 void ProgramBuilder::invoke(const On &on, Id routine, const std::vector<View> &blocks,
-                            std::string_view label, uint32_t microbatch) {
-  add(on, Invoke{routine, string(label), microbatch, 0}, blocks);
+                            std::string_view label, uint32_t microbatch, const Ints &unset) {
+  add(on, Invoke{routine, string(label), microbatch, ints(unset)}, blocks);
 }
 
 std::vector<uint8_t> ProgramBuilder::finish() const {

@@ -23,6 +23,7 @@ struct RoutineNeeds {
   };
   std::vector<std::vector<Use>> uses; // of each block
   std::vector<unsigned> alignments;   // of each block: bytes
+  std::vector<bool> mayBeUnset;       // of each block: it is read once, as a product's addend
   uint32_t callStreams = 0;           // streams that a call may be of, a bit each
 };
 

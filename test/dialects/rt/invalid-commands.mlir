@@ -367,3 +367,16 @@ module attributes {weft.stage = 1 : i64} {
     rt.send %0 to 0 on "F0.x" stream 0 : memref<4xf32>
   }
 }
+
+// -----
+
+rt.program @r routine [-1, 1] streams 1 events 0 {
+^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
+}
+rt.program @p streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<8xf32>
+  %s = rt.buffer "s" gradient : memref<8xf32>
+  %y = rt.buffer "y" output : memref<8xf32>
+  // expected-error @below {{leaves input 0 unset, which its routine does not overwrite}}
+  rt.invoke @r reads(%x, %s : memref<8xf32>, memref<8xf32>) writes(%y, %s : memref<8xf32>, memref<8xf32>) unset [0] stream 0
+}

@@ -171,6 +171,22 @@ rt.program @invokes streams 1 events 0 {
   rt.invoke @routine reads(%r, %s : memref<8xf32, strided<[1], offset: 8>>, memref<8xf32>) writes(%y, %s : memref<8xf32>, memref<8xf32>)
     scratch(%w : memref<64xi8>) stream 0 {label = "h.5", microbatch = 2 : i64}
 }
+// CHECK-LABEL: rt.program @invokes_first
+rt.program @invokes_first streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<8xf32>
+  %s = rt.buffer "s" gradient : memref<8xf32>
+  %y = rt.buffer "y" output : memref<8xf32>
+  %w = rt.buffer "routine" workspace : memref<64xi8>
+  // CHECK: rt.invoke @routine {{.*}} scratch(%{{.+}} : memref<64xi8>) unset [1] stream 0
+  rt.invoke @routine reads(%x, %s : memref<8xf32>, memref<8xf32>) writes(%y, %s : memref<8xf32>, memref<8xf32>)
+    scratch(%w : memref<64xi8>) unset [1] stream 0
+}
+// CHECK-LABEL: func.func @nothing_yet
+func.func @nothing_yet() -> tensor<8xf32> {
+  // CHECK: rt.nothing : tensor<8xf32>
+  %0 = rt.nothing : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
 // CHECK: rt.program @empty routine [] streams 1 events 0 {
 rt.program @empty routine [] streams 1 events 0 {
 }

@@ -326,4 +326,32 @@ TEST(Calls, SendFromStageToStage) {
   EXPECT_EQ(h.get<int64_t>("y", 2), (std::vector<int64_t>{0, 5}));
 }
 
+// What is unset is not read, whatever its bytes are: here those of what is no number.
+TEST(Calls, AProductIsTheFirstAddendOfASum) {
+  Harness h;
+  ProgramBuilder &b = h.builder;
+  Id x = h.input("x", DType::F32, {2, 2}), before = h.input("before", DType::F32, {2, 2}),
+     y = h.output("y", DType::F32, {2, 2});
+  View factor = b.view(b.addBuffer("x", BufferClass::Activation, DType::F32, 0, 16, {2, 2}, 0)),
+       sum = b.view(b.addBuffer("sum", BufferClass::Gradient, DType::F32, 0, 16, {2, 2}, 1));
+  Id add = b.beginRoutine("add", {16, 16}, 1, 1, 0);
+  Gemm product{};
+  product.accumulator = DType::F32;
+  b.add({0, "/product"}, product, {factor, factor, sum, sum});
+  b.endRoutine();
+  h.begin(1, 0);
+  b.add({}, Copy{}, {b.view(before), b.view(y)});
+  b.invoke({}, add, {b.view(x), b.view(y)}, {}, 0, {1});
+  b.invoke({}, add, {b.view(x), b.view(y)}, {}, 1);
+  ASSERT_OK(h.open());
+  h.set("x", std::vector<float>{1, 2, 3, 4});
+  h.set("before", std::vector<float>(4, std::nanf("")));
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_OK(h.run());
+    EXPECT_EQ(h.get<float>("y", 4), (std::vector<float>{14, 20, 30, 44}));
+  }
+  std::string text = dump(h.session->view());
+  EXPECT_NE(text.find("invoke add microbatch 0 unset [1]"), std::string::npos) << text;
+}
+
 } // namespace

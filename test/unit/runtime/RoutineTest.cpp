@@ -25,14 +25,14 @@ struct Sketch {
   Id y = b.addBuffer("y", BufferClass::Activation, DType::F32, 128, 128, {32});
   Id from = b.addBuffer("from", BufferClass::Activation, DType::F32, 0, 64, {16}, 0);
   Id to = b.addBuffer("to", BufferClass::Activation, DType::F32, 0, 64, {16}, 1);
-  ProgramBuilder::Ints blocks{64, 64};
+  ProgramBuilder::Ints blocks{64, 64}, unset;
   uint32_t reads = 1, streams = 1, events = 0, bodyStreams = 1, callStream = 0;
   std::function<void()> commands = [this] {
     b.add({0, "/h.{}/copy"}, Copy{}, {b.view(from), b.view(to)});
   };
   std::function<void()> around = [this] { call({b.view(x), b.view(y)}); };
 
-  void call(const std::vector<View> &views) { b.invoke({callStream}, 0, views, "h.5", 2); }
+  void call(const std::vector<View> &views) { b.invoke({callStream}, 0, views, "h.5", 2, unset); }
 
   /// What is said of it.
   std::string fault() {
@@ -221,6 +221,43 @@ TEST(Routine, AnOperandInPlaceIsReadByNobodyElse) {
   expectPart(fault(64, 64, 64), "writes block 2 at bytes [64, 128) of the arena");
   expectPart(fault(0, 32, 32),
              "writes block 2 at bytes [32, 96) of the arena, where block 0 has [0, 64)");
+}
+
+/// A routine that does what the letters say: 'p' adds a product to block 1, 'c' copies block 0
+/// to it, 'r' reads it into block 2.
+std::string faultOfUnset(const std::string &text, const ProgramBuilder::Ints &unset) {
+  Sketch s;
+  s.blocks = {64, 64, 64};
+  s.unset = unset;
+  Id more = s.b.addBuffer("more", BufferClass::Activation, DType::F32, 0, 64, {16}, 2);
+  s.commands = [&] {
+    Gemm product{};
+    product.accumulator = DType::F32;
+    View sum = s.b.view(s.to, DType::F32, 0, {4, 4}),
+         factor = s.b.view(s.from, DType::F32, 0, {4, 4});
+    for (char letter : text)
+      if (letter == 'p')
+        s.b.add({}, product, {factor, factor, sum, sum});
+      else if (letter == 'c')
+        s.b.add({}, Copy{}, {s.b.view(s.from), s.b.view(s.to)});
+      else
+        s.b.add({}, Copy{}, {s.b.view(s.to), s.b.view(more)});
+  };
+  s.around = [&] { s.call({s.b.view(s.x), s.b.view(s.y), s.b.view(s.y, DType::F32, 64, {16})}); };
+  return s.fault();
+}
+
+TEST(Routine, OnlyWhatIsAddedToOneProductIsUnset) {
+  EXPECT_EQ(faultOfUnset("p", {1}), "");
+  EXPECT_EQ(faultOfUnset("ppcr", {}), "");
+  std::string strange = "unset, with which its routine does not only add it to one product";
+  expectPart(faultOfUnset("pp", {1}), "call 0 of R (h.5, microbatch 2) leaves block 1 " + strange);
+  expectPart(faultOfUnset("pr", {1}), "leaves block 1 " + strange);
+  expectPart(faultOfUnset("c", {1}), "leaves block 1 " + strange);
+  expectPart(faultOfUnset("p", {0}), "leaves block 0 " + strange);
+  expectPart(faultOfUnset("p", {1, 2}), "leaves block 2 " + strange);
+  expectPart(faultOfUnset("p", {3}), "leaves block 3 " + strange);
+  expectPart(faultOfUnset("p", {-1}), "leaves block -1 " + strange);
 }
 
 /// A routine of copies and events on two streams, as 'c' copy, 'r' record and 'w' wait, each

@@ -128,6 +128,7 @@ struct Gemm {
   DType accumulator; // F64, F32, I32 or I64
   uint8_t reserved[3];
 };
+constexpr uint32_t kGemmAddend = 3; // the number of its view
 
 /// output[n, m, o] = sum over c and t of weight[m, c, t] *
 /// x[n, c, o * stride + t * dilation - pad], where x is the input with
@@ -238,6 +239,9 @@ struct EventWait {
 /// shares no byte with another one of the call, but for one operand that lies in exactly the
 /// same bytes: then the result takes its place.
 ///
+/// A block may be unset: a sum to which nothing was added yet, of which no byte was written. The
+/// routine reads of it nothing but the addend of one product, which then is written as it is.
+///
 /// To the caller it is one command of the call's stream: what the routine has on other streams
 /// begins after a record on the call's stream within the routine, and the call's stream waits
 /// for all of it before the routine ends.
@@ -245,7 +249,7 @@ struct Invoke {
   Id routine;          // Routines
   StringId label;      // what `{}` in names of the routine's nodes stands for, as "h.5"
   uint32_t microbatch; // for messages and traces; kNone = none
-  uint32_t reserved;
+  Range unset;         // Ints: numbers of blocks, each of them written
 };
 
 } // namespace weft::runtime

@@ -28,7 +28,7 @@
 namespace weft::runtime {
 
 constexpr uint64_t kProgramMagic = 0x474f525054464557ull; // "WEFTPROG"
-constexpr uint32_t kProgramVersion = 10;
+constexpr uint32_t kProgramVersion = 11;
 constexpr uint64_t kSectionAlignment = 64;
 
 enum class BufferClass : uint8_t {

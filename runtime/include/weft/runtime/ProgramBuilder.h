@@ -152,9 +152,10 @@ public:
   void launch(const On &on, Id kernel, int64_t extent, int64_t grain,
               const std::vector<View> &pointers, const std::vector<ScalarValue> &scalars,
               uint32_t reads = 0);
-  /// Calls a routine: a view for each of its blocks, whose first element is the block's start.
+  /// Calls a routine: a view for each of its blocks, whose first element is the block's start;
+  /// `unset` are numbers of blocks.
   void invoke(const On &on, Id routine, const std::vector<View> &blocks,
-              std::string_view label = {}, uint32_t microbatch = kNone);
+              std::string_view label = {}, uint32_t microbatch = kNone, const Ints &unset = {});
 
   /// The blob. The builder may go on afterwards and finish again.
   std::vector<uint8_t> finish() const;

@@ -31,7 +31,7 @@ class GemmCommand : public HostCommand {
 public:
   GemmCommand(const HostContext &context, const Command &command, const Gemm &)
       : dense(context.libraries.dense()), threads(context.threads) {
-    Table<View> views = context.program.Views().slice(command.views);
+    Table<View> views = productViews(context, command);
     unsigned next = 0;
     for (BatchedMatrix *m : {&a, &b, &c})
       m->view = ResolvedView(context, views[next++]);

@@ -108,6 +108,21 @@ std::vector<std::vector<RoutineNeeds::Use>> usesOf(const ProgramView &p, const R
   return uses;
 }
 
+/// By block: whether all that reads it is the addend of one product.
+std::vector<bool> addedOnce(const ProgramView &p, const Routine &routine) {
+  std::vector<uint32_t> readers(routine.blocks.count), products(routine.blocks.count);
+  for (const Command &command : p.Commands().slice(routine.commands))
+    for (uint32_t i = 0; i < command.views.count; ++i) {
+      Id block = p.Buffers()[p.Views()[command.views.begin + i].buffer].block;
+      readers[block] += !writesView(p, command, i);
+      products[block] += command.opcode == Opcode::Gemm && i == kGemmAddend;
+    }
+  std::vector<bool> result;
+  for (uint32_t i = 0; i < routine.blocks.count; ++i)
+    result.push_back(readers[i] == 1 && products[i] == 1);
+  return result;
+}
+
 Status checkStreams(const ProgramView &p, const Routine &routine, uint32_t &callStreams) {
   StreamOrder order(p, routine);
   for (uint32_t i = 0; i < routine.commands.count; ++i) {
@@ -134,6 +149,7 @@ Status verifyRoutine(const ProgramView &p, const Routine &routine, RoutineNeeds 
       alignment = std::max(alignment, dtypeBytes(view.dtype));
     }
   needs.uses = usesOf(p, routine);
+  needs.mayBeUnset = addedOnce(p, routine);
   return checkStreams(p, routine, needs.callStreams);
 }
 
@@ -219,6 +235,19 @@ std::string checkBlock(const CommandContext &c, const Invoke &call, uint32_t blo
   return "";
 }
 
+/// Whether the routine can do without what the caller did not write.
+std::string checkUnset(const CommandContext &c, const Invoke &call) {
+  const Routine &routine = c.program.Routines()[call.routine];
+  if (!inRange(call.unset, c.program.Ints().size()))
+    return "leaves blocks unset in a list that does not exist";
+  for (int64_t block : c.program.ints(call.unset))
+    if (block < routine.reads || block >= routine.blocks.count ||
+        !(*c.scope.needs)[call.routine].mayBeUnset[block])
+      return "leaves block " + c.num(block) +
+             " unset, with which its routine does not only add it to one product";
+  return "";
+}
+
 } // namespace
 
 std::string check(const CommandContext &c, const Invoke &call) {
@@ -240,6 +269,8 @@ std::string check(const CommandContext &c, const Invoke &call) {
   for (uint32_t i = 0; i < routine.blocks.count; ++i)
     if (std::string fault = checkBlock(c, call, i); !fault.empty())
       return fault;
+  if (std::string fault = checkUnset(c, call); !fault.empty())
+    return fault;
   return checkSharing(c, routine, (*c.scope.needs)[call.routine]);
 }
 
@@ -247,7 +278,9 @@ std::string describe(const CommandContext &c, const Invoke &call) {
   std::string text = " " + c.str(c.program.Routines()[call.routine].name);
   if (!c.program.string(call.label).empty())
     text += " for " + c.str(call.label);
-  return text + (call.microbatch == kNone ? "" : " microbatch " + c.num(call.microbatch));
+  if (call.microbatch != kNone)
+    text += " microbatch " + c.num(call.microbatch);
+  return text + (call.unset.count == 0 ? "" : " unset " + c.list(call.unset));
 }
 
 } // namespace weft::runtime

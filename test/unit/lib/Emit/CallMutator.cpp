@@ -65,6 +65,8 @@ bool CallMutator::mutate(unsigned kind) {
     return crossOperands(call);
   case 11:
     return moveRows(call);
+  case 12:
+    return changeUnset();
   default:
     if (program.getStreams() < 2)
       return false;
@@ -221,5 +223,23 @@ bool CallMutator::moveRows(rt::InvokeOp call) {
                                          StridedLayoutAttr::get(type.getContext(), moved, strides)),
                          view.getBuffer());
   replace(call, view, other);
+  return true;
+}
+
+bool CallMutator::changeUnset() {
+  auto overwritten = [](rt::InvokeOp call) {
+    SmallVector<int64_t> inputs;
+    for (auto [i, input] : llvm::enumerate(call.getInputs()))
+      if (llvm::is_contained(call.getOutputs(), input))
+        inputs.push_back(i);
+    return inputs;
+  };
+  rt::InvokeOp call = any([&](rt::InvokeOp call) { return !overwritten(call).empty(); });
+  if (!call)
+    return false;
+  if (call.getUnset())
+    call.removeUnsetAttr();
+  else
+    call.setUnset(SmallVector<int64_t>{pick(overwritten(call))});
   return true;
 }

@@ -25,6 +25,7 @@ public:
       "operand",     // an operand is any other of its type
       "crossed",     // two operands of a call are in each other's place
       "rows",        // an operand begins at another element
+      "unset",       // a sum is added to though it is none yet, or not though it is one
       "stream",      // a call is of the other stream
   };
 
@@ -46,6 +47,7 @@ private:
   bool changeOperand(rt::InvokeOp call);
   bool crossOperands(rt::InvokeOp call);
   bool moveRows(rt::InvokeOp call);
+  bool changeUnset();
 
   template <typename List> auto pick(const List &list) { return list[random() % list.size()]; }
 

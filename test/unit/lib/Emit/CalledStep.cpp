@@ -16,9 +16,10 @@ using namespace weft;
 
 namespace {
 
-/// Three microbatches through two layers. Layers share a routine, which communicates inside; the
-/// first microbatch sets the gradients, others add to them in place; their sums over devices and
-/// the updates are routines too.
+/// Three microbatches through two layers. Layers share a routine, which communicates inside; a
+/// routine adds gradients in place to what the microbatches before made. The first one's are set,
+/// by a routine of its own or as sums to which nothing was added; their sums over devices and the
+/// updates are routines too.
 const char *const kStep = R"(
 #mesh = #dist.mesh<["dp"=RANKS]>
 !x = tensor<12x4xf64, #dist.local<#mesh, [ROWS{"dp"}, 4]>>
@@ -69,7 +70,8 @@ func.func @step(%x: !x {nn.name = "x"},
   %h0 = rt.call @block(%x0, %w) {label = "0", microbatch = 0 : i64} : (!b, !w) -> !b
   %k0 = rt.call @block(%h0, %v) {label = "1", microbatch = 0 : i64} : (!b, !w) -> !b
   %a0 = rt.call @first(%x0, %k0) {label = "0", microbatch = 0 : i64} : (!b, !b) -> !g
-  %b0 = rt.call @first(%h0, %k0) {label = "1", microbatch = 0 : i64} : (!b, !b) -> !g
+  %n0 = rt.nothing {rt.roles = ["weight_gradient"]} : !g
+  %b0 = rt.call @next(%h0, %k0, %n0) {label = "1", microbatch = 0 : i64} : (!b, !b, !g) -> !g
   %h1 = rt.call @block(%x1, %w) {label = "0", microbatch = 1 : i64} : (!b, !w) -> !b
   %k1 = rt.call @block(%h1, %v) {label = "1", microbatch = 1 : i64} : (!b, !w) -> !b
   %a1 = rt.call @next(%x1, %k1, %a0) {label = "0", microbatch = 1 : i64} : (!b, !b, !g) -> !g

@@ -104,6 +104,13 @@ private:
                 builder.getI64IntegerAttr(found == moved.end() ? -1 : found->second));
   }
 
+  /// Whether the call leaves unset what the view is of.
+  static bool isUnset(Value view, rt::InvokeOp invoke, rt::ProgramOp routine) {
+    auto block = view ? dyn_cast<BlockArgument>(rt::bufferOfView(view)) : BlockArgument();
+    return block && block.getArgNumber() < routine.getArgumentBlocks().size() &&
+           invoke.isUnset(block.getArgNumber());
+  }
+
   void expand(rt::InvokeOp invoke, const Moved &moved, int64_t origin) {
     auto routine = symbols.lookup<rt::ProgramOp>(invoke.getRoutine());
     builder.setInsertionPoint(invoke);
@@ -122,6 +129,9 @@ private:
         continue;
       }
       Operation *copy = builder.clone(op, map);
+      if (auto product = dyn_cast<rt::GemmOp>(op);
+          product && isUnset(product.getAddend(), invoke, routine))
+        cast<rt::GemmOp>(copy).getAddendMutable().clear();
       if (auto buffer = dyn_cast<rt::BufferOp>(copy))
         buffer.setOffset(*buffer.getOffset() + scratch);
       if (auto record = dyn_cast<rt::RecordOp>(copy))

@@ -59,7 +59,7 @@ struct Operand {
 class GemmCommand : public CudaCommand {
 public:
   GemmCommand(const CudaContext &context, const Command &command, CublasLt &lt) : lt(lt) {
-    Table<View> views = context.program.Views().slice(command.views);
+    Table<View> views = productViews(context, command);
     for (const View &view : views)
       operands.push_back({ResolvedView(context, view), nullptr, nullptr});
   }
