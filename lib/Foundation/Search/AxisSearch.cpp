@@ -19,6 +19,9 @@ namespace {
 
 /// State 1 of every value is partial.
 constexpr uint32_t kPartialBit = 2;
+/// Steps from each of so many frontiers are remembered. More are of programs that do not repeat, or
+/// not yet.
+constexpr size_t kMostRemembered = 64;
 
 class Search {
 public:
@@ -61,14 +64,17 @@ private:
   unsigned numberOf(const SearchedValue &value);
   unsigned numberOf(const Visit &visit);
   void advance(Operation *op);
-  Outcome explore(const Visit &visit);
+  Outcome explore(const Visit &visit, unsigned number);
+  const Steps &stepsFrom(Frontier frontier, const Visit &visit, unsigned number);
+  Steps findSteps(Frontier frontier, const Visit &visit) const;
   bool read(const Visit &visit, const AxisStrategy &strategy, MutableArrayRef<uint32_t> masks,
             Entry &entry) const;
   bool make(const Visit &visit, const AxisStrategy &strategy, SmallVectorImpl<uint32_t> &made,
             Entry &entry) const;
   bool acquire(const SearchedValue &value, uint32_t &available, unsigned state, Entry &entry) const;
   bool finish(const SearchedValue &value, uint32_t &available, Entry &entry) const;
-  bool isDominated(Frontier frontier, Ticks cost, Frontier other, Ticks otherCost) const;
+  std::optional<Ticks> distance(Frontier from, Frontier to, std::optional<Ticks> most) const;
+  std::optional<Ticks> knownDistance(unsigned list, Frontier from, Frontier to);
   std::vector<uint32_t> splitsOfArguments(Frontier frontier) const;
   Outcome prune(const Reached &reached);
   AxisSearchResult trace();
@@ -79,7 +85,10 @@ private:
   SearchedValues values;
   SmallVector<SearchedValue *> live;
   std::deque<SmallVector<AxisStrategy, 8>> strategies;
-  Numbers valueNumbers, visitNumbers, stateNumbers;
+  Numbers valueNumbers, listNumbers, visitNumbers, stateNumbers, stepNumbers, distanceNumbers;
+  std::deque<Steps> steps;                     // by number
+  Steps unremembered;                          // the last ones without
+  std::vector<std::optional<Ticks>> distances; // by number
   std::deque<State> states;
   unsigned state = 0; ///< the one reached
   std::deque<Outcome> outcomes;
@@ -270,49 +279,88 @@ unsigned Search::numberOf(const Visit &visit) {
 
 void Search::advance(Operation *op) {
   Visit visit = prepare(op);
-  const Outcome *&outcome = known[{state, numberOf(visit)}];
+  unsigned number = numberOf(visit);
+  const Outcome *&outcome = known[{state, number}];
   if (!outcome || !options.replay)
-    outcome = &outcomes.emplace_back(explore(visit));
+    outcome = &outcomes.emplace_back(explore(visit, number));
   decisions.push_back({op, visit.strategies, outcome});
   state = outcome->next;
 }
 
-Outcome Search::explore(const Visit &visit) {
+Outcome Search::explore(const Visit &visit, unsigned number) {
   const State &from = states[state];
   Reached reached(live.size());
-  SmallVector<uint32_t> masks, made, behind;
   for (auto [parent, cost] : llvm::enumerate(from.costs)) {
-    Frontier frontier = from.frontiers[parent];
-    for (auto [number, strategy] : llvm::enumerate(visit.strategies)) {
-      Entry entry{cost + strategy.cost, 0, 0, unsigned(parent), unsigned(number)};
-      masks.assign(frontier.begin(), frontier.end());
-      masks.resize(visit.before.size(), 0);
-      made.clear();
-      if (!read(visit, strategy, masks, entry) || !make(visit, strategy, made, entry))
-        continue;
-      behind.clear();
-      for (unsigned column : visit.kept)
-        behind.push_back(masks[column]);
-      for (unsigned result : visit.keptResults)
-        behind.push_back(made[result]);
-      reached.add(behind, entry);
+    const Steps &next = stepsFrom(from.frontiers[parent], visit, number);
+    for (auto [index, step] : llvm::enumerate(next.entries)) {
+      Entry entry = step;
+      entry.cost += cost;
+      entry.parent = parent;
+      reached.add(next.frontiers[index], entry);
     }
   }
   return prune(reached);
 }
 
-/// True if it is no dearer to go on from `other` and make, when needed, what
-/// `frontier` has and `other` lacks.
-bool Search::isDominated(Frontier frontier, Ticks cost, Frontier other, Ticks otherCost) const {
-  Entry reached;
-  reached.cost = otherCost;
-  for (auto [value, mask, otherMask] : llvm::zip(live, frontier, other)) {
-    uint32_t available = otherMask;
-    for (uint32_t missing = mask & ~otherMask; missing; missing &= missing - 1)
-      if (!acquire(*value, available, llvm::countr_zero(missing), reached) || reached.cost > cost)
-        return false;
+/// In equal blocks the same frontiers come again, though not always at the same costs.
+const Steps &Search::stepsFrom(Frontier frontier, const Visit &visit, unsigned number) {
+  const State &from = states[state];
+  if (!options.replay || from.costs.size() > kMostRemembered) {
+    unremembered = findSteps(frontier, visit);
+    return unremembered;
   }
-  return true;
+  SmallVector<int64_t, 48> key = {from.list, number};
+  llvm::append_range(key, frontier);
+  auto [position, isNew] = stepNumbers.of(key);
+  if (isNew)
+    steps.push_back(findSteps(frontier, visit));
+  return steps[position];
+}
+
+Steps Search::findSteps(Frontier frontier, const Visit &visit) const {
+  Steps found;
+  found.frontiers = Frontiers(live.size());
+  SmallVector<uint32_t> masks, made, behind;
+  for (auto [number, strategy] : llvm::enumerate(visit.strategies)) {
+    Entry entry{strategy.cost, 0, 0, 0, unsigned(number)};
+    masks.assign(frontier.begin(), frontier.end());
+    masks.resize(visit.before.size(), 0);
+    made.clear();
+    if (!read(visit, strategy, masks, entry) || !make(visit, strategy, made, entry))
+      continue;
+    behind.clear();
+    for (unsigned column : visit.kept)
+      behind.push_back(masks[column]);
+    for (unsigned result : visit.keptResults)
+      behind.push_back(made[result]);
+    found.frontiers.push_back(behind);
+    found.entries.push_back(entry);
+  }
+  return found;
+}
+
+/// What it costs to make of frontier `from` all that `to` has and it lacks, if that is possible for
+/// `most`.
+std::optional<Ticks> Search::distance(Frontier from, Frontier to, std::optional<Ticks> most) const {
+  Entry reached;
+  for (auto [value, has, wanted] : llvm::zip(live, from, to)) {
+    uint32_t available = has;
+    for (uint32_t missing = wanted & ~has; missing; missing &= missing - 1)
+      if (!acquire(*value, available, llvm::countr_zero(missing), reached) ||
+          (most && reached.cost > *most))
+        return std::nullopt;
+  }
+  return reached.cost;
+}
+
+std::optional<Ticks> Search::knownDistance(unsigned list, Frontier from, Frontier to) {
+  SmallVector<int64_t, 48> key = {list};
+  llvm::append_range(key, from);
+  llvm::append_range(key, to);
+  auto [position, isNew] = distanceNumbers.of(key);
+  if (isNew)
+    distances.push_back(distance(from, to, std::nullopt));
+  return distances[position];
 }
 
 /// The states of the arguments alive, as a key. A table that is looked up at the start and is the
@@ -338,14 +386,22 @@ Outcome Search::prune(const Reached &reached) {
   std::map<std::vector<uint32_t>, unsigned> kept; // by the splits of arguments
   for (const SearchedValue *value : live)
     next.values.push_back(numberOf(*value));
+  next.list = listNumbers.of(SmallVector<int64_t>(next.values.begin(), next.values.end())).first;
+  bool remembers = options.replay && order.size() <= kMostRemembered;
   for (unsigned index : order) {
     Frontier frontier = reached.frontiers[index];
     Ticks cost = reached.entries[index].cost - reached.entries[order.front()].cost;
-    // The cheapest few dominate nearly all that is ever dominated.
+    // Dominated by what it can be made of for no more than it costs. The cheapest few dominate
+    // nearly all that is ever dominated.
     constexpr size_t judges = 8;
     bool dominated = false;
-    for (size_t judge = 0; judge < std::min(judges, next.costs.size()) && !dominated; ++judge)
-      dominated = isDominated(frontier, cost, next.frontiers[judge], next.costs[judge]);
+    for (size_t judge = 0; judge < std::min(judges, next.costs.size()) && !dominated; ++judge) {
+      Frontier other = next.frontiers[judge];
+      Ticks most = cost - next.costs[judge];
+      std::optional<Ticks> way =
+          remembers ? knownDistance(next.list, other, frontier) : distance(other, frontier, most);
+      dominated = way && *way <= most;
+    }
     if (dominated)
       continue;
     unsigned &alike = kept[splitsOfArguments(frontier)];
@@ -428,6 +484,7 @@ AxisSearchResult Search::run() {
   State start;
   start.frontiers.push_back({});
   start.costs.push_back(0);
+  start.list = listNumbers.of({-1}).first;
   stateNumbers.of(start.key());
   states.push_back(std::move(start));
   for (Operation &op : program)

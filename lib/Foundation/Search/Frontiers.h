@@ -100,10 +100,17 @@ private:
 /// asked of those alive (by number), the frontiers, and what each costs beyond the cheapest.
 struct State {
   llvm::SmallVector<unsigned> values;
+  unsigned list = 0; ///< the number of `values`
   Frontiers frontiers{0};
   std::vector<Ticks> costs;
 
   std::vector<int64_t> key() const;
+};
+
+/// Where an op leads from one frontier, whatever that costs itself.
+struct Steps {
+  Frontiers frontiers{0};
+  std::vector<Entry> entries; ///< costs above that of the frontier before
 };
 
 /// Where an op leads from a state.
