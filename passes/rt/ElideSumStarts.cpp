@@ -43,7 +43,8 @@ private:
       return found->second;
     Value value = routine.getBody().front().getTerminator()->getOperand(0);
     while (Operation *maker = value.getDefiningOp()) {
-      if (!isa<DenseOp>(maker) && (specKind(maker) != SpecKind::View || maker->getNumOperands() != 1))
+      if (!isa<DenseOp>(maker) &&
+          (specKind(maker) != SpecKind::View || maker->getNumOperands() != 1))
         return {};
       value = maker->getOperand(0);
     }
@@ -89,7 +90,7 @@ private:
   }
 
   ModuleOp module;
-  SymbolTable symbols; // of before
+  SymbolTable symbols;                        // of before
   llvm::DenseMap<Operation *, Value> origins; // of the results of routines
 };
 
