@@ -160,6 +160,13 @@ TEST_F(CudaImage, OtherChipsTakeTheText) {
   expectThree();
 }
 
+TEST_F(CudaImage, TextAloneIsEnough) {
+  image.binary = nullptr;
+  image.text = reinterpret_cast<const char *>(&text);
+  ASSERT_OK(openTwice(4));
+  expectThree();
+}
+
 TEST_F(CudaImage, AChipThatItIsNotForIsNamed) {
   binary.chip = 80;
   image.chip = "sm_80";
