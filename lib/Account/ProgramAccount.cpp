@@ -25,25 +25,27 @@ class ItemList {
 public:
   explicit ItemList(int64_t bucketBytes) : bucketBytes(bucketBytes) {}
 
-  void add(const cost::Work &work) { items.push_back(Item::of(work)); }
-  void add(Communication communication) {
-    if (communication.role == cost::Role::Exposed || bucketBytes == 0) {
-      items.push_back(Item::of(std::move(communication)));
+  void add(Item item, cost::Purpose purpose) {
+    item.purpose = purpose;
+    const Communication &communication = item.communication;
+    if (item.isWork || communication.role == cost::Role::Exposed || bucketBytes == 0) {
+      items.push_back(std::move(item));
       return;
     }
-    auto open = llvm::find_if(buckets, [&](const Communication &bucket) {
-      return bucket.kind == communication.kind && bucket.role == communication.role &&
-             bucket.axes == communication.axes;
+    auto open = llvm::find_if(buckets, [&](const Item &bucket) {
+      return bucket.communication.kind == communication.kind &&
+             bucket.communication.role == communication.role &&
+             bucket.communication.axes == communication.axes;
     });
     if (open == buckets.end()) {
-      buckets.push_back(std::move(communication));
+      buckets.push_back(std::move(item));
       open = std::prev(buckets.end());
     } else {
-      open->bytes += communication.bytes;
+      open->communication.bytes += communication.bytes;
     }
     // What is gathered is read by what follows, so it waits for no other.
-    bool waits = open->role == cost::Role::GradientSum;
-    if (!waits || open->bytes >= bucketBytes)
+    bool waits = open->communication.role == cost::Role::GradientSum;
+    if (!waits || open->communication.bytes >= bucketBytes)
       close(open);
   }
   cost::Blocks finish() {
@@ -53,34 +55,39 @@ public:
   }
 
 private:
-  void close(std::vector<Communication>::iterator bucket) {
-    items.push_back(Item::of(std::move(*bucket)));
+  void close(std::vector<Item>::iterator bucket) {
+    items.push_back(std::move(*bucket));
     buckets.erase(bucket);
   }
 
   int64_t bucketBytes;
   std::vector<Item> items;
-  std::vector<Communication> buckets; // that are not full
+  std::vector<Item> buckets; // that are not full
 };
 
 /// What one stage does.
 class ChunkWriter {
 public:
   ChunkWriter(func::FuncOp program, const Mesh &mesh, ArrayRef<int32_t> axisNumber,
-              const StageView &view, int64_t bucketBytes)
-      : program(program), mesh(mesh), axisNumber(axisNumber), view(view), forward(bucketBytes),
-        backward(bucketBytes), weight(bucketBytes), update(bucketBytes), gathers(bucketBytes),
-        sums(bucketBytes) {}
+              const StageView &view, const Options &options)
+      : program(program), mesh(mesh), axisNumber(axisNumber), view(view),
+        isForPlanning(options.isForPlanning), forward(options.bucketBytes),
+        backward(options.bucketBytes), weight(options.bucketBytes), update(options.bucketBytes),
+        gathers(options.bucketBytes), sums(options.bucketBytes) {}
 
   cost::Chunk run() {
-    for (const Node &node : view.nodes.all()) {
+    if (isForPlanning) {
+      findSharedParameters();
+      findSharedGradients();
+    }
+    for (auto [number, node] : llvm::enumerate(view.nodes.all())) {
       bool isEach = view.isOfMicrobatch(node);
       if (!isEach && !view.isOfUpdate(node))
         continue;
       if (isMove(node.transition))
         addMove(node, isEach);
       else if (node.runsOn(view.stage) || meetsStages(node))
-        add(node, isEach);
+        add(number, node, isEach);
     }
     chunk.forward = forward.finish();
     chunk.backward = backward.finish();
@@ -106,7 +113,7 @@ private:
     case Kind::Forward:
       return forward;
     case Kind::Weight:
-      return weight;
+      return isForPlanning ? backward : weight;
     default:
       return backward;
     }
@@ -131,15 +138,76 @@ private:
            llvm::is_contained(transition.getTransitionAxes(), *axis);
   }
 
-  void add(const Node &node, bool isEach) {
+  void add(size_t number, const Node &node, bool isEach) {
     ItemList &list = listOf(node, isEach);
+    cost::Purpose purpose = purposeOf(number, node);
+    auto exchange = [&](const llvm::DenseMap<size_t, SmallVector<int64_t>> &shared,
+                        runtime::CollectiveKind kind, cost::Role role, cost::Purpose purpose) {
+      for (int64_t bytes : shared.lookup(number))
+        list.add(Item::of(Communication{kind, role, bytes, {}}), purpose);
+    };
+    auto sum = [&] {
+      exchange(summed, runtime::CollectiveKind::ReduceScatter, cost::Role::GradientSum,
+               cost::Purpose::WeightGradient);
+    };
+    exchange(gathered, runtime::CollectiveKind::AllGather, cost::Role::ParameterGather, purpose);
+    // What is added up is what all devices have made.
+    bool adds = purpose == cost::Purpose::Accumulation;
+    if (adds)
+      sum();
     for (const cost::Work &copy : node.copies)
-      list.add(copy);
+      list.add(Item::of(copy), purpose);
     if (!node.transition)
-      return list.add(node.work);
-    Communication communication = communicationOf(node);
-    if (!communication.axes.empty())
-      list.add(std::move(communication));
+      list.add(Item::of(node.work), purpose);
+    else if (Communication communication = communicationOf(node); !communication.axes.empty())
+      list.add(Item::of(std::move(communication)), purpose);
+    if (!adds)
+      sum();
+  }
+
+  /// An accumulation reads the sum so far and what is added; a kernel that reads more than that
+  /// makes the gradient, too.
+  cost::Purpose purposeOf(size_t number, const Node &node) const {
+    if (node.part != Part::WeightGradient)
+      return cost::Purpose::Pass;
+    bool adds = accumulations.contains(number) &&
+                node.work.shape.kind == cost::Shape::Kind::Stream &&
+                node.work.bytesRead <= 2 * node.work.bytesWritten;
+    return adds ? cost::Purpose::Accumulation : cost::Purpose::WeightGradient;
+  }
+
+  void findSharedParameters() {
+    const std::vector<Node> &nodes = view.nodes.all();
+    for (BlockArgument argument : program.getArguments()) {
+      if (classOf(program, argument.getArgNumber()) != cost::StateClass::Parameter ||
+          cast<RankedTensorType>(argument.getType()).getRank() == 0)
+        continue;
+      std::array<bool, 2> isKnown = {}; // forward, for gradients
+      for (size_t reader : view.nodes.readersOf(argument)) {
+        const Node &node = nodes[reader];
+        if (view.isOfMicrobatch(node) && node.part != Part::Optimizer &&
+            !std::exchange(isKnown[isGradient(node.part)], true))
+          gathered[reader].push_back(bytesOf(argument));
+      }
+    }
+  }
+
+  void findSharedGradients() {
+    const std::vector<Node> &nodes = view.nodes.all();
+    for (auto [number, node] : llvm::enumerate(nodes)) {
+      if (!isGradient(node.part) || view.isOfUpdate(node))
+        continue;
+      bool isHere = view.isOfMicrobatch(node);
+      for (Value written : view.nodes.writtenBy(node)) {
+        SmallVector<size_t> readers = view.nodes.readersOf(written);
+        if (isHere && llvm::any_of(readers, [&](size_t r) { return view.isOfUpdate(nodes[r]); }))
+          summed[number].push_back(bytesOf(written));
+        // What one microbatch hands to the next is a sum.
+        for (size_t reader : readers)
+          if (!isHere && view.isOfMicrobatch(nodes[reader]))
+            accumulations.insert(reader);
+      }
+    }
   }
 
   static bool isMove(TransitionOpInterface transition) {
@@ -178,7 +246,7 @@ private:
       communication.kind = runtime::CollectiveKind::Send;
       communication.bytes = bytes;
       communication.axes.push_back(axisNumber[*mesh.stageAxis()]);
-      return update.add(std::move(communication));
+      return update.add(Item::of(std::move(communication)), cost::Purpose::Pass);
     }
     for (auto [stage, source] : llvm::enumerate(transition.getGeometry().sources))
       if (source == view.stage && int64_t(stage) != view.stage)
@@ -205,8 +273,12 @@ private:
   const Mesh &mesh;
   ArrayRef<int32_t> axisNumber;
   const StageView &view;
+  bool isForPlanning;
   cost::Chunk chunk;
   ItemList forward, backward, weight, update, gathers, sums;
+  /// Bytes of parameters that are read first, and of gradients that are made, by nodes.
+  llvm::DenseMap<size_t, SmallVector<int64_t>> gathered, summed;
+  llvm::DenseSet<size_t> accumulations;
 };
 
 bool splitsWeights(const pipeline::Schedule &schedule) {
@@ -271,11 +343,10 @@ llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Opti
   Nodes nodes(program, *target);
   for (int64_t stage = 0; stage < stages; ++stage) {
     // The first microbatch begins the sums; those behind it do more.
-    StageView view{nodes, stage, {}, options.splitsWeights || splitsWeights(account.schedule)};
+    StageView view{nodes, stage, {}, options.isForPlanning || splitsWeights(account.schedule)};
     if (microbatches > 1)
       view.microbatch = 1;
-    account.chunks.push_back(
-        ChunkWriter(program, mesh, axisNumber, view, options.bucketBytes).run());
+    account.chunks.push_back(ChunkWriter(program, mesh, axisNumber, view, options).run());
   }
   return account;
 }

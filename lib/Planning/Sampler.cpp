@@ -18,8 +18,9 @@ using planner::Sample;
 
 namespace {
 
-/// Blocks of the smaller program: the first and the last one have other neighbours.
-constexpr int64_t kFewBlocks = 2;
+/// Blocks of the smaller program: the first and the last one have other neighbours. Where whole
+/// blocks are computed again, a border that is kept is known by what repeats twice in between.
+constexpr int64_t kFewBlocks = 2, kFewRecomputedBlocks = 3;
 
 int64_t elementBytesOf(Precision precision) {
   return precision == Precision::F64 ? 8 : precision == Precision::F32 ? 4 : 2;
@@ -66,15 +67,25 @@ Sampler::Sampler(const Compilation &program, Compilation atImport)
   }
   if (hasStatistics)
     return;
-  for (Size size : {Fewer, More})
-    keepBlocksOf(graphs[{1, size}].emplace(program.clone()), size);
+  for (planner::Recompute recompute : {planner::Recompute::None, planner::Recompute::Full})
+    for (Size size : {fewerBlocks(recompute), fewerBlocks(recompute) + 1})
+      if (auto &kept = graphs[{1, size}]; !kept)
+        keepBlocksOf(kept.emplace(program.clone()), size);
+}
+
+Sampler::Size Sampler::fewerBlocks(planner::Recompute recompute) const {
+  if (blockCount == 0)
+    return 0;
+  return recompute == planner::Recompute::Full && blockCount > kFewRecomputedBlocks
+             ? kFewRecomputedBlocks
+             : kFewBlocks;
 }
 
 void Sampler::keepBlocksOf(Compilation &program, Size size) const {
   if (blockCount == 0)
     return;
   func::FuncOp whole = account::leadProgram(program.getModule());
-  [[maybe_unused]] LogicalResult kept = step::keepBlocks(whole, kFewBlocks + (size == More));
+  [[maybe_unused]] LogicalResult kept = step::keepBlocks(whole, size);
   assert(succeeded(kept) && "blocks that were found are not there");
 }
 
@@ -106,11 +117,11 @@ const Compilation *Sampler::stepped(planner::Recompute recompute, Parts parts, S
 
 llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_t microbatches,
                                      Size size) const {
-  auto account = account::accountOf(module, {"1f1b", /*bucketBytes=*/0, /*splitsWeights=*/true});
+  auto account = account::accountOf(module, {"1f1b", /*bucketBytes=*/0, /*isForPlanning=*/true});
   if (!account)
     return account.takeError();
   Sample sample;
-  sample.blocks = blockCount > 0 ? kFewBlocks + (size == More) : 0;
+  sample.blocks = size;
   sample.chunk = std::move(account->chunks.front());
   func::FuncOp lead = account::leadProgram(module);
   for (BlockArgument argument : lead.getArguments()) {
@@ -171,18 +182,20 @@ std::optional<Sample> Sampler::sample(const Group &group, int64_t samples, Size 
   return result;
 }
 
-std::optional<ModelAccount> Sampler::exact(const Group &group, int64_t samples) {
+const Sampler::Pair *Sampler::exact(const Group &group, int64_t samples) {
   auto [found, isNew] = exacts.try_emplace({group, samples});
-  if (!isNew)
-    return found->second;
-  std::optional<Sample> fewer = sample(group, samples, Fewer), more;
-  if (fewer && blockCount > 0)
-    more = sample(group, samples, More);
-  if (fewer && more)
-    found->second = planner::modelOf(*fewer, *more, blockCount);
-  else if (fewer && blockCount == 0)
-    found->second = planner::modelOf(*fewer);
-  return found->second;
+  if (isNew)
+    if (Size size = fewerBlocks(group.recompute);
+        std::optional<Sample> fewer = sample(group, samples, size)) {
+      std::optional<Sample> more = blockCount > 0 ? sample(group, samples, size + 1) : fewer;
+      if (more)
+        found->second = {std::move(*fewer), std::move(*more)};
+    }
+  return found->second ? &*found->second : nullptr;
+}
+
+ModelAccount Sampler::modelOf(const Pair &pair) const {
+  return planner::modelOf(pair.first, pair.second, blockCount);
 }
 
 std::optional<ModelAccount> Sampler::find(const Group &group, int64_t samples) {
@@ -196,12 +209,16 @@ std::optional<ModelAccount> Sampler::find(const Group &group, int64_t samples) {
         (sizes.empty() || size % sizes.front() == 0))
       sizes.push_back(size);
   if (sizes.size() == 2) {
-    std::optional<ModelAccount> small = exact(group, sizes[0]), large = exact(group, sizes[1]);
+    const Pair *small = exact(group, sizes[0]), *large = exact(group, sizes[1]);
+    auto line = [&](Sample Pair::*size) {
+      return planner::scaled(small->*size, sizes[0], large->*size, sizes[1], samples);
+    };
     if (small && large)
-      if (auto line = planner::scaled(*small, sizes[0], *large, sizes[1], samples))
-        return line;
+      if (auto fewer = line(&Pair::first), more = line(&Pair::second); fewer && more)
+        return modelOf({std::move(*fewer), std::move(*more)});
   }
-  return errors.count(group) ? std::nullopt : exact(group, samples);
+  const Pair *pair = errors.count(group) ? nullptr : exact(group, samples);
+  return pair ? std::optional<ModelAccount>(modelOf(*pair)) : std::nullopt;
 }
 
 const ModelAccount *Sampler::of(const Group &group, int64_t samples) {

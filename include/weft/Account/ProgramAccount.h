@@ -16,8 +16,12 @@ struct Options {
   std::string schedule = "1f1b";
   /// Collectives that wait for nobody share messages up to so many bytes; 0: none do.
   int64_t bucketBytes = 0;
-  /// Keep gradients of weights apart though no schedule asks for that.
-  bool splitsWeights = false;
+  /// For who plans how to split the batch of a program in which no axis does. Collectives over no
+  /// axes then stand where devices would exchange state that they share: a ParameterGather in front
+  /// of what reads a parameter first in a pass, a GradientSum behind what makes its gradient. Bytes
+  /// are those of a schedule that puts gradients of weights off; items stay in their order, and say
+  /// what they are there for.
+  bool isForPlanning = false;
 };
 
 /// Of a module as Compilation::inspectFusible shows it: of the program that updates state, else of

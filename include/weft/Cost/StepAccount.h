@@ -75,6 +75,13 @@ struct Communication {
   std::vector<int32_t> axes;
 };
 
+/// What an item is there for, where other layouts of the same program have it elsewhere, or less.
+enum class Purpose : uint8_t {
+  Pass,           // all else
+  WeightGradient, // of which a schedule may make an action of its own
+  Accumulation    // of such a gradient, to those of the microbatches before
+};
+
 /// One or the other, in the order in which the device issues them.
 struct Item {
   bool isWork = true;
@@ -82,6 +89,7 @@ struct Item {
   Communication communication;
   /// So often, one after the other.
   int64_t count = 1;
+  Purpose purpose = Purpose::Pass;
 
   static Item of(Work work, int64_t count = 1) {
     Item item;

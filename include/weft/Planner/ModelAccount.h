@@ -13,9 +13,11 @@ namespace weft::planner {
 
 /// What one device does for one microbatch, and in the update, for a part of the model.
 struct Share {
-  /// In the order of cost::Chunk: forward, backward, weight, update. Axes of communication are
-  /// that of weights alone, whose number is 0.
-  std::vector<cost::Item> forward, backward, weight, update;
+  /// In their order; items say what is there for gradients of weights (cost::Purpose). Axes of
+  /// communication are that of weights alone, whose number is 0. Over no axes are gathers of
+  /// parameters in front of what reads them, and sums of gradients behind what makes them: layouts
+  /// make of them what ZeRO says (isOfReplicas).
+  std::vector<cost::Item> forward, backward, update;
   std::array<int64_t, cost::kStateClassCount> stateBytes = {};
   /// Of each parameter's tensor.
   std::vector<int64_t> parameterBytes;
@@ -35,7 +37,11 @@ struct ModelAccount {
   int64_t outputBytes = 0;
 };
 
-/// Of one program with a few blocks: what its chunk does, and its parameters' tensors.
+/// What stands for an exchange between devices that have the same parameters.
+bool isOfReplicas(const cost::Item &item);
+
+/// Of one program with a few blocks: what its chunk does, with all gradients in `backward`, and its
+/// parameters' tensors.
 struct Sample {
   int64_t blocks = 0;
   cost::Chunk chunk;
@@ -50,10 +56,10 @@ ModelAccount modelOf(const Sample &fewer, const Sample &more, int64_t blocks);
 /// The same of a program without blocks that repeat: all of it is before them.
 ModelAccount modelOf(const Sample &whole);
 
-/// The account for microbatches of `size` samples, from those of two other sizes: every figure is a
+/// The program for microbatches of `size` samples, from those of two other sizes: every figure is a
 /// line. Nothing if the two do not do the same.
-std::optional<ModelAccount> scaled(const ModelAccount &small, int64_t smallSize,
-                                   const ModelAccount &large, int64_t largeSize, int64_t size);
+std::optional<Sample> scaled(const Sample &small, int64_t smallSize, const Sample &large,
+                             int64_t largeSize, int64_t size);
 
 struct Assembly {
   /// Bytes up to which what waits for nobody shares messages.
@@ -68,9 +74,11 @@ struct Assembly {
 ///
 ///   0   all_reduce of gradients beside the last backward pass
 ///   1   reduce_scatter there; each device updates its part and gathers the parameters
-///   2   reduce_scatter behind each microbatch; the rest as 1
+///   2   reduce_scatter behind what makes gradients, in each microbatch, which adds up its part;
+///       the rest as 1
 ///   3   as 2; parameters are gathered before what reads them, forward and backward
 ///
+/// What waits for nobody shares messages. Gradients of one microbatch are added to no others.
 /// Fails where the schedule does not fit the stages.
 std::optional<cost::StepAccount> assemble(const ModelAccount &model, const Layout &layout,
                                           const Assembly &options, std::string &error);
@@ -80,18 +88,27 @@ struct Messages {
   runtime::CollectiveKind kind;
   int64_t bytes = 0, count = 0;
 };
-/// The sums of gradients, behind each microbatch (ZeRO-2 and 3) or the last one, of a stage with so
-/// many bytes of them.
+/// The sums of gradients beside the last microbatch (ZeRO-0 and 1), of a stage with so many bytes
+/// of them.
 Messages sumsOf(const Layout &layout, int64_t gradientBytes, int64_t bucketBytes);
+
+/// The sums of gradients in each microbatch (ZeRO-2 and 3) of a pass that is there several times.
+struct EachSum {
+  /// By the places of the sums, the bytes of the message that begins there, or 0 where one waits
+  /// for more.
+  std::vector<int64_t> within;
+  /// A pass has less than a message: so many together have one, behind them.
+  int64_t passes = 0, bytesOfPass = 0;
+};
+EachSum eachSumOf(const std::vector<cost::Item> &pass, int64_t bucketBytes);
 /// What gathers parameters when they are updated: none but for ZeRO-1 and 2.
 Messages gathersBehindUpdate(const Layout &layout, int64_t parameterBytes, int64_t bucketBytes);
-/// Those of the parameters of a part that a pass of ZeRO-3 gathers, by their places. Matrices alone
-/// are read backward, where products have them as operands.
-std::vector<int64_t> gatheredBytes(const Share &share, bool isForward);
-/// A device's share of a kernel that updates.
+/// A device's share of a kernel that updates, and of one that adds up gradients: nothing where
+/// there is one microbatch.
 cost::Work updateOf(cost::Work whole, const Layout &layout);
-/// The state that the last of several stages has of the first one's.
-std::array<int64_t, cost::kStateClassCount> sharedState(const ModelAccount &model);
+std::optional<cost::Work> accumulationOf(cost::Work whole, const Layout &layout);
+/// What the last of several stages has of the first one's parameters: state, gathers, sums.
+Share sharedOf(const ModelAccount &model);
 
 /// How many of the blocks each stage has: as even as whole blocks can be, where what is before the
 /// first and behind the last takes as long as so many blocks.

@@ -39,13 +39,18 @@ public:
   const std::map<planner::Group, std::string> &failures() const { return errors; }
 
 private:
-  enum Size : unsigned { Fewer, More };
   using Parts = int64_t; ///< microbatches whose statistics are apart; 1 if there are none
+  using Size = int64_t;  ///< blocks that are kept
+  /// Of the smaller one of two programs.
+  Size fewerBlocks(planner::Recompute recompute) const;
   void keepBlocksOf(Compilation &program, Size size) const;
   const Compilation *graph(Parts parts, Size size);
   const Compilation *stepped(planner::Recompute recompute, Parts parts, Size size);
   std::optional<planner::Sample> sample(const planner::Group &group, int64_t samples, Size size);
-  std::optional<planner::ModelAccount> exact(const planner::Group &group, int64_t samples);
+  /// With fewer and with more blocks; without blocks the same program twice.
+  using Pair = std::pair<planner::Sample, planner::Sample>;
+  const Pair *exact(const planner::Group &group, int64_t samples);
+  planner::ModelAccount modelOf(const Pair &pair) const;
   std::optional<planner::ModelAccount> find(const planner::Group &group, int64_t samples);
   llvm::Expected<planner::Sample> read(mlir::ModuleOp module, const planner::Group &group,
                                        int64_t microbatches, Size size) const;
@@ -57,7 +62,7 @@ private:
   llvm::StringMap<unsigned> partsOf;
   std::map<std::pair<Parts, Size>, std::optional<Compilation>> graphs;
   std::map<std::tuple<planner::Recompute, Parts, Size>, std::optional<Compilation>> steps;
-  std::map<std::pair<planner::Group, int64_t>, std::optional<planner::ModelAccount>> exacts;
+  std::map<std::pair<planner::Group, int64_t>, std::optional<Pair>> exacts;
   std::map<std::pair<planner::Group, int64_t>, std::unique_ptr<planner::ModelAccount>> accounts;
   std::map<planner::Group, std::string> errors;
 };

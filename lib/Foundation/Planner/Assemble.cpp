@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 using namespace weft;
 using namespace weft::planner;
@@ -37,7 +38,8 @@ Messages inBuckets(CollectiveKind kind, int64_t bytes, int64_t bucketBytes) {
 class Assembler {
 public:
   Assembler(const ModelAccount &model, const Layout &layout, const Assembly &options)
-      : model(model), layout(layout), options(options), data(layout.size(Role::Data)) {}
+      : model(model), shared(sharedOf(model)), layout(layout), options(options),
+        data(layout.size(Role::Data)) {}
 
   std::optional<cost::StepAccount> run(std::string &error) {
     for (Role role : layout.order)
@@ -84,26 +86,29 @@ private:
     if (isFirst)
       pieces.push_back({&model.before, 1});
     pieces.push_back({&model.block, count});
+    if (isLast && !isFirst)
+      pieces.push_back({&shared, 1});
     if (isLast)
       pieces.push_back({&model.behind, 1});
     cost::Chunk chunk;
     for (const Piece &piece : pieces) {
-      addPass(chunk.forward, piece, &Share::forward, true);
+      addPass(chunk.forward, piece, piece.share->forward, Part::All);
       addWork(chunk.update, piece);
       addState(chunk, piece);
     }
     std::reverse(pieces.begin(), pieces.end());
     for (const Piece &piece : pieces) {
-      addPass(chunk.backward, piece, &Share::backward, true);
-      addPass(chunk.weight, piece, &Share::weight, false);
+      addPass(chunk.backward, piece, piece.share->backward, putsOff ? Part::Inputs : Part::All);
+      if (putsOff)
+        addPass(chunk.weight, piece, piece.share->backward, Part::Weights);
     }
-    if (isLast && !isFirst)
-      addShared(chunk);
     if (data > 1)
-      addSums(chunk);
+      addMessages(chunk);
     splitState(chunk);
     chunk.forwardBytes = isLast ? 0 : model.borderBytes;
     chunk.backwardBytes = isFirst ? 0 : model.borderBytes;
+    if (isFirst != isLast)
+      addCrossing(chunk, isLast);
     chunk.transientBytes = model.transientBytes;
     chunk.updateTransientBytes = model.updateTransientBytes * (count + 1) / (model.blocks + 1);
     // What is made for gradients of weights is alive for a block only, unless they are put off.
@@ -117,6 +122,21 @@ private:
     return chunk;
   }
 
+  /// The gradient of what the first and the last stage share goes to the first in each microbatch,
+  /// and what it comes to back to the last.
+  void addCrossing(cost::Chunk &chunk, bool isLast) const {
+    int64_t bytes = shared.stateBytes[size_t(cost::StateClass::Gradient)];
+    if (bytes == 0)
+      return;
+    if (isLast)
+      chunk.backwardBytes += bytes;
+    Communication sum;
+    sum.kind = CollectiveKind::Send;
+    sum.bytes = layout.zero >= 1 ? ceilDiv(bytes, data) : bytes;
+    sum.axes = {account.stages};
+    chunk.update.insert(chunk.update.begin(), {{Item::of(std::move(sum))}, 1, false});
+  }
+
   Communication over(CollectiveKind kind, cost::Role role, int64_t bytes) const {
     Communication communication;
     communication.kind = kind;
@@ -126,28 +146,60 @@ private:
     return communication;
   }
 
-  Item mapped(Item item) const {
+  /// Items of a pass: all, or gradients of inputs and of weights apart.
+  enum class Part { All, Inputs, Weights };
+
+  void addPass(cost::Blocks &blocks, const Piece &piece, const std::vector<Item> &items,
+               Part part) const {
+    EachSum sums;
+    if (layout.zero >= 2 && data > 1 && part != Part::Inputs)
+      sums = eachSumOf(items, options.bucketBytes);
+    cost::Block block;
+    size_t sum = 0;
+    for (const Item &item : items) {
+      bool isOfWeights = item.purpose != cost::Purpose::Pass;
+      if (part != Part::All && isOfWeights != (part == Part::Weights))
+        continue;
+      if (!isOfReplicas(item))
+        addItem(block, item);
+      else if (item.communication.role == cost::Role::ParameterGather)
+        addGather(block, item);
+      else
+        for (int64_t i = 0; i < item.count && sum < sums.within.size(); ++i)
+          addSum(block, sums.within[sum++]);
+    }
+    for (int64_t left = piece.count; left > 0; left -= block.count) {
+      block.count = sums.passes > 0 ? std::min(left, sums.passes) : left;
+      if (!block.items.empty())
+        blocks.push_back(block);
+      if (sums.passes > 0)
+        addSum(blocks.emplace_back(), sums.bytesOfPass * block.count);
+    }
+  }
+
+  void addItem(cost::Block &block, Item item) const {
     if (!item.isWork)
       item.communication.axes = {tensorAxis};
-    return item;
+    if (item.purpose == cost::Purpose::Accumulation) {
+      std::optional<cost::Work> work = accumulationOf(item.work, layout);
+      if (!work)
+        return;
+      item.work = *work;
+    }
+    block.items.push_back(std::move(item));
   }
 
-  void addPass(cost::Blocks &blocks, const Piece &piece, std::vector<Item> Share::*list,
-               bool gathers) const {
-    cost::Block block;
-    block.count = piece.count;
-    if (gathers && layout.zero == 3 && data > 1)
-      addGathers(block, *piece.share, list == &Share::forward);
-    for (const Item &item : piece.share->*list)
-      block.items.push_back(mapped(item));
-    if (!block.items.empty() && block.count > 0)
-      blocks.push_back(std::move(block));
+  void addGather(cost::Block &block, const Item &gather) const {
+    if (layout.zero == 3 && data > 1)
+      block.items.push_back(Item::of(
+          over(CollectiveKind::AllGather, cost::Role::ParameterGather, gather.communication.bytes),
+          gather.count));
   }
 
-  void addGathers(cost::Block &block, const Share &share, bool isForward) const {
-    for (int64_t bytes : gatheredBytes(share, isForward))
+  void addSum(cost::Block &block, int64_t bytes) const {
+    if (bytes > 0)
       block.items.push_back(
-          Item::of(over(CollectiveKind::AllGather, cost::Role::ParameterGather, bytes)));
+          Item::of(over(CollectiveKind::ReduceScatter, cost::Role::GradientSum, bytes)));
   }
 
   void addWork(cost::Blocks &update, const Piece &piece) const {
@@ -155,7 +207,7 @@ private:
     block.count = piece.count;
     for (Item item : piece.share->update) {
       item.work = updateOf(item.work, layout);
-      block.items.push_back(mapped(item));
+      addItem(block, std::move(item));
     }
     if (!block.items.empty() && block.count > 0)
       update.push_back(std::move(block));
@@ -169,13 +221,6 @@ private:
     chunk.madeForWeight += piece.count * piece.share->madeForWeight;
   }
 
-  /// A second copy of what the first stage has, with all that belongs to it.
-  void addShared(cost::Chunk &chunk) const {
-    std::array<int64_t, cost::kStateClassCount> shared = sharedState(model);
-    for (size_t i = 0; i < cost::kStateClassCount; ++i)
-      chunk.stateBytes[i] += shared[i];
-  }
-
   void addMessages(cost::Blocks &blocks, cost::Role role, const Messages &messages) const {
     if (messages.count == 0)
       return;
@@ -184,14 +229,14 @@ private:
     blocks.push_back(std::move(block));
   }
 
-  void addSums(cost::Chunk &chunk) const {
-    cost::Blocks &last = chunk.weight.empty() ? chunk.backward : chunk.weight;
+  /// Once a step.
+  void addMessages(cost::Chunk &chunk) const {
+    auto bytesOf = [&](cost::StateClass kind) { return chunk.stateBytes[size_t(kind)]; };
+    addMessages(chunk.sums, cost::Role::GradientSum,
+                sumsOf(layout, bytesOf(cost::StateClass::Gradient), options.bucketBytes));
     addMessages(
-        layout.zero >= 2 ? last : chunk.sums, cost::Role::GradientSum,
-        sumsOf(layout, chunk.stateBytes[size_t(cost::StateClass::Gradient)], options.bucketBytes));
-    addMessages(chunk.update, cost::Role::Exposed,
-                gathersBehindUpdate(layout, chunk.stateBytes[size_t(cost::StateClass::Parameter)],
-                                    options.bucketBytes));
+        chunk.update, cost::Role::Exposed,
+        gathersBehindUpdate(layout, bytesOf(cost::StateClass::Parameter), options.bucketBytes));
   }
 
   void splitState(cost::Chunk &chunk) const {
@@ -208,6 +253,7 @@ private:
   }
 
   const ModelAccount &model;
+  Share shared;
   const Layout &layout;
   const Assembly &options;
   int64_t data;
@@ -218,9 +264,40 @@ private:
 
 } // namespace
 
+bool planner::isOfReplicas(const Item &item) {
+  return !item.isWork && item.communication.axes.empty();
+}
+
 Messages planner::sumsOf(const Layout &layout, int64_t gradientBytes, int64_t bucketBytes) {
+  bool areLast = layout.size(Role::Data) > 1 && layout.zero < 2;
   return inBuckets(layout.zero == 0 ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter,
-                   layout.size(Role::Data) > 1 ? gradientBytes : 0, bucketBytes);
+                   areLast ? gradientBytes : 0, bucketBytes);
+}
+
+EachSum planner::eachSumOf(const std::vector<Item> &pass, int64_t bucketBytes) {
+  std::vector<int64_t> gradients;
+  for (const Item &item : pass)
+    if (isOfReplicas(item) && item.communication.role == cost::Role::GradientSum)
+      gradients.insert(gradients.end(), size_t(item.count), item.communication.bytes);
+  EachSum sums;
+  int64_t all = sumOf(gradients);
+  if (all < bucketBytes) {
+    sums.bytesOfPass = all;
+    sums.passes = all > 0 ? ceilDiv(bucketBytes, all) : 0;
+    return sums;
+  }
+  int64_t open = 0;
+  std::optional<size_t> first;
+  for (int64_t bytes : gradients) {
+    open += bytes;
+    sums.within.push_back(open >= bucketBytes ? std::exchange(open, 0) : 0);
+    if (!first && sums.within.back() > 0)
+      first = sums.within.size() - 1;
+  }
+  // What the pass before has left goes with what is first.
+  if (first)
+    sums.within[*first] += open;
+  return sums;
 }
 
 Messages planner::gathersBehindUpdate(const Layout &layout, int64_t parameterBytes,
@@ -229,33 +306,42 @@ Messages planner::gathersBehindUpdate(const Layout &layout, int64_t parameterByt
   return inBuckets(CollectiveKind::AllGather, gathers ? parameterBytes : 0, bucketBytes);
 }
 
-std::vector<int64_t> planner::gatheredBytes(const Share &share, bool isForward) {
-  constexpr int64_t kVectorShare = 64; // of the largest matrix, a vector has less
-  int64_t largest = 0;
-  for (int64_t bytes : share.parameterBytes)
-    largest = std::max(largest, bytes);
-  std::vector<int64_t> gathered;
-  for (int64_t bytes : share.parameterBytes)
-    if (isForward || bytes * kVectorShare >= largest)
-      gathered.push_back(bytes);
-  return gathered;
-}
-
-cost::Work planner::updateOf(cost::Work whole, const Layout &layout) {
-  int64_t parts = layout.zero >= 1 ? layout.size(Role::Data) : 1;
+static cost::Work partOf(cost::Work whole, int64_t parts) {
   whole.flops = ceilDiv(whole.flops, parts);
   whole.bytesRead = ceilDiv(whole.bytesRead, parts);
   whole.bytesWritten = ceilDiv(whole.bytesWritten, parts);
   return whole;
 }
 
-std::array<int64_t, cost::kStateClassCount> planner::sharedState(const ModelAccount &model) {
+cost::Work planner::updateOf(cost::Work whole, const Layout &layout) {
+  return partOf(whole, layout.zero >= 1 ? layout.size(Role::Data) : 1);
+}
+
+std::optional<cost::Work> planner::accumulationOf(cost::Work whole, const Layout &layout) {
+  if (layout.microbatches == 1)
+    return std::nullopt;
+  return partOf(whole, layout.zero >= 2 ? layout.size(Role::Data) : 1);
+}
+
+Share planner::sharedOf(const ModelAccount &model) {
+  Share shared;
+  if (model.sharedBytes == 0)
+    return shared;
   int64_t parameters = std::max<int64_t>(1, sumOf(model.before.parameterBytes));
-  double share = std::min(1.0, double(model.sharedBytes) / double(parameters));
-  std::array<int64_t, cost::kStateClassCount> shared = {};
-  for (size_t i = 0; i < shared.size(); ++i)
+  double part = std::min(1.0, double(model.sharedBytes) / double(parameters));
+  for (size_t i = 0; i < shared.stateBytes.size(); ++i)
     if (cost::StateClass(i) != cost::StateClass::Other)
-      shared[i] = int64_t(share * double(model.before.stateBytes[i]));
+      shared.stateBytes[i] = int64_t(part * double(model.before.stateBytes[i]));
+  auto add = [](std::vector<Item> &items, CollectiveKind kind, cost::Role role, int64_t bytes,
+                cost::Purpose purpose) {
+    items.push_back(Item::of(Communication{kind, role, bytes, {}}));
+    items.back().purpose = purpose;
+  };
+  for (std::vector<Item> *items : {&shared.forward, &shared.backward})
+    add(*items, CollectiveKind::AllGather, cost::Role::ParameterGather, model.sharedBytes,
+        cost::Purpose::Pass);
+  add(shared.backward, CollectiveKind::ReduceScatter, cost::Role::GradientSum,
+      shared.stateBytes[size_t(cost::StateClass::Gradient)], cost::Purpose::WeightGradient);
   return shared;
 }
 

@@ -10,15 +10,20 @@ using namespace weft;
 using namespace weft::planner;
 using runtime::CollectiveKind;
 
-Bounds::Pass Bounds::priceOf(const std::vector<cost::Item> &items) {
+Bounds::Pass Bounds::priceOf(const std::vector<cost::Item> &items, bool isOfWeights) {
   Pass pass;
   cost::Remarks remarks;
-  for (const cost::Item &item : items)
+  for (const cost::Item &item : items) {
+    if ((item.purpose != cost::Purpose::Pass) != isOfWeights)
+      continue;
     if (item.isWork)
-      (item.work.shape.kind == cost::Shape::Kind::Stream ? pass.stream : pass.work) +=
+      (item.purpose == cost::Purpose::Accumulation         ? pass.accumulation
+       : item.work.shape.kind == cost::Shape::Kind::Stream ? pass.stream
+                                                           : pass.work) +=
           item.count * cost::timeOf(item.work, cluster.device, remarks);
     else if (item.communication.role == cost::Role::Exposed)
       pass.sent[{item.communication.kind, item.communication.bytes}] += item.count;
+  }
   return pass;
 }
 
@@ -26,9 +31,10 @@ const Bounds::Priced &Bounds::pricedOf(const ModelAccount &model) {
   auto [found, isNew] = priced.try_emplace(&model);
   if (isNew) {
     auto price = [&](const Share &share) {
-      return Passes{priceOf(share.forward), priceOf(share.backward), priceOf(share.weight)};
+      return Passes{priceOf(share.forward, false), priceOf(share.backward, false),
+                    priceOf(share.backward, true)};
     };
-    found->second = {price(model.before), price(model.block), price(model.behind)};
+    found->second = {price(model.before), price(model.block), price(model.behind), sharedOf(model)};
   }
   return found->second;
 }
@@ -37,7 +43,8 @@ Assembly Bounds::assemblyOf(const ModelAccount &model) {
   const Priced &all = pricedOf(model);
   auto work = [](const Passes &passes) {
     return double(passes.forward.work + passes.backward.work + passes.weight.work +
-                  passes.forward.stream + passes.backward.stream + passes.weight.stream);
+                  passes.forward.stream + passes.backward.stream + passes.weight.stream +
+                  passes.weight.accumulation);
   };
   Assembly assembly;
   assembly.bucketBytes = options.bucketBytes;
@@ -77,7 +84,12 @@ int64_t Bounds::timeOf(const Messages &messages, const Layout &layout) {
 }
 
 int64_t Bounds::timeOf(const Pass &pass, const Layout &layout, const Known &known) {
-  int64_t time = pass.work / known.times + pass.stream / known.streamTimes;
+  // A part of it takes at least that part of the time; bounds of others are of any ZeRO.
+  bool isShared = layout.zero >= 2 || known.times > 1 || known.isOther;
+  int64_t accumulated = layout.microbatches == 1 ? 0
+                        : isShared               ? pass.accumulation / layout.size(Role::Data)
+                                                 : pass.accumulation;
+  int64_t time = pass.work / known.times + (pass.stream + accumulated) / known.streamTimes;
   if (layout.size(Role::Tensor) > 1)
     for (auto [what, count] : pass.sent)
       time += count * timeOf(Role::Tensor, what.first, what.second, layout);
@@ -102,11 +114,43 @@ Bounds::Times Bounds::timesOf(const Share &share, const Passes &passes, const La
   times.backward = timeOf(passes.backward, layout, known);
   times.weight = timeOf(passes.weight, layout, known);
   times.update = updateTime(share, layout);
-  if (layout.zero == 3 && layout.size(Role::Data) > 1)
-    for (bool isForward : {true, false})
-      for (int64_t bytes : gatheredBytes(share, isForward))
-        times.gathers += timeOf(Role::Data, CollectiveKind::AllGather, bytes, layout);
+  times.exchanges = exchangeTime(share, layout);
   return times;
+}
+
+int64_t Bounds::exchangeTime(const Share &share, const Layout &layout) {
+  if (layout.zero < 2 || layout.size(Role::Data) == 1)
+    return 0;
+  int64_t time = 0;
+  if (layout.zero == 3)
+    for (const std::vector<cost::Item> *items : {&share.forward, &share.backward})
+      for (const cost::Item &item : *items)
+        if (isOfReplicas(item) && item.communication.role == cost::Role::ParameterGather)
+          time += item.count *
+                  timeOf(Role::Data, CollectiveKind::AllGather, item.communication.bytes, layout);
+  for (int64_t bytes : sumsIn(share).within)
+    if (bytes > 0)
+      time += timeOf(Role::Data, CollectiveKind::ReduceScatter, bytes, layout);
+  return time;
+}
+
+const EachSum &Bounds::sumsIn(const Share &share) {
+  auto [found, isNew] = eachSums.try_emplace(&share);
+  if (isNew)
+    found->second = eachSumOf(share.backward, options.bucketBytes);
+  return found->second;
+}
+
+int64_t Bounds::bundleTime(const Share &share, int64_t count, const Layout &layout) {
+  const EachSum &sums = sumsIn(share);
+  if (layout.zero < 2 || layout.size(Role::Data) == 1 || sums.passes == 0)
+    return 0;
+  auto timeOfSome = [&](int64_t passes) {
+    return passes == 0 ? 0
+                       : timeOf(Role::Data, CollectiveKind::ReduceScatter,
+                                passes * sums.bytesOfPass, layout);
+  };
+  return count / sums.passes * timeOfSome(sums.passes) + timeOfSome(count % sums.passes);
 }
 
 int64_t Bounds::time(const Layout &layout, const Known &known) {
@@ -135,12 +179,12 @@ int64_t Bounds::timeOfOwn(const Priced &all, const Layout &layout, const Known &
   const ModelAccount &model = *known.model;
   Times before = timesOf(model.before, all.before, layout, known),
         block = timesOf(model.block, all.block, layout, known),
-        behind = timesOf(model.behind, all.behind, layout, known);
+        behind = timesOf(model.behind, all.behind, layout, known),
+        shared = timesOf(all.shared, {}, layout, known);
   int64_t stages = layout.size(Role::Stages), microbatches = layout.microbatches;
   Assembly assembly = assemblyOf(model);
   std::vector<int64_t> counts =
       blocksOfStages(model.blocks, stages, assembly.before, assembly.behind);
-  std::array<int64_t, cost::kStateClassCount> shared = sharedState(model);
   int64_t most = 0, filled = 0, emptied = 0, updateOfFirst = 0;
   for (int64_t stage = 0; stage < stages; ++stage) {
     bool isFirst = stage == 0, isLast = stage + 1 == stages;
@@ -150,7 +194,7 @@ int64_t Bounds::timeOfOwn(const Priced &all, const Layout &layout, const Known &
       here.forward += count * part.forward;
       here.backward += count * part.backward;
       here.weight += count * part.weight;
-      here.gathers += count * part.gathers;
+      here.exchanges += count * part.exchanges + bundleTime(share, count, layout);
       here.update += count * part.update;
       gradients += count * share.stateBytes[size_t(cost::StateClass::Gradient)];
       parameters += count * share.stateBytes[size_t(cost::StateClass::Parameter)];
@@ -160,10 +204,8 @@ int64_t Bounds::timeOfOwn(const Priced &all, const Layout &layout, const Known &
       add(before, model.before, 1);
     if (isLast)
       add(behind, model.behind, 1);
-    if (isLast && !isFirst) {
-      gradients += shared[size_t(cost::StateClass::Gradient)];
-      parameters += shared[size_t(cost::StateClass::Parameter)];
-    }
+    if (isLast && !isFirst)
+      add(shared, all.shared, 1);
     int64_t sums = timeOf(sumsOf(layout, gradients, options.bucketBytes), layout);
     int64_t update =
         here.update + timeOf(gathersBehindUpdate(layout, parameters, options.bucketBytes), layout);
@@ -173,7 +215,7 @@ int64_t Bounds::timeOfOwn(const Priced &all, const Layout &layout, const Known &
     int64_t computed = filled + microbatches * (each + here.weight);
     // Links are busy from the first action on, or with sums beside the last one.
     int64_t sent =
-        layout.zero >= 2 ? filled + microbatches * (here.gathers + sums) : computed - back + sums;
+        layout.zero >= 2 ? filled + microbatches * here.exchanges : computed - back + sums;
     // Gradients of weights may come last; others wait for those of inputs alone.
     most = std::max({most, filled + microbatches * each + emptied + updateOfFirst,
                      std::max(computed, sent) + update});

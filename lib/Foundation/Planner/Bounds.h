@@ -36,12 +36,15 @@ private:
   /// Picoseconds of a part of a stage.
   struct Times {
     int64_t forward = 0, backward = 0, weight = 0; // of one microbatch
-    int64_t gathers = 0;                           // of one microbatch (ZeRO-3)
-    int64_t update = 0;                            // its kernels
+    /// What replicas exchange in one microbatch (ZeRO-2 and 3), but for sums that share messages
+    /// with those of the next share.
+    int64_t exchanges = 0;
+    int64_t update = 0; // its kernels
   };
   /// Kernels of one microbatch, and what goes over the axis of weights.
   struct Pass {
     int64_t work = 0, stream = 0; // the latter: that is no product
+    int64_t accumulation = 0;     // of gradients, on one device
     std::map<std::pair<runtime::CollectiveKind, int64_t>, int64_t> sent;
   };
   struct Passes {
@@ -49,9 +52,11 @@ private:
   };
   struct Priced {
     Passes before, block, behind;
+    Share shared; // sharedOf
   };
   const Priced &pricedOf(const ModelAccount &model);
-  Pass priceOf(const std::vector<cost::Item> &items);
+  /// Of what is for gradients of weights, or of all else.
+  Pass priceOf(const std::vector<cost::Item> &items, bool isOfWeights);
   static int64_t stateBytes(const Layout &layout,
                             const std::array<int64_t, cost::kStateClassCount> &whole);
   /// The most microbatches that the first of several stages has begun and not come back to.
@@ -64,6 +69,10 @@ private:
   int64_t timeOfOwn(const Priced &all, const Layout &layout, const Known &known);
   int64_t timeOfOther(const Priced &all, const Layout &layout, const Known &known);
   int64_t updateTime(const Share &share, const Layout &layout);
+  int64_t exchangeTime(const Share &share, const Layout &layout);
+  /// Of sums that so many shares together have messages for.
+  int64_t bundleTime(const Share &share, int64_t count, const Layout &layout);
+  const EachSum &sumsIn(const Share &share);
 
   const Cluster &cluster;
   const Options &options;
@@ -78,6 +87,7 @@ private:
   std::map<std::pair<Grid, Role>, Links> links;
   /// By schedule, stages and microbatches.
   std::map<std::tuple<std::string, int64_t, int64_t>, int64_t> microbatchesUnderWay;
+  std::map<const Share *, EachSum> eachSums;
   /// By the devices that share an update.
   std::map<std::pair<const Share *, int64_t>, int64_t> updates;
 };

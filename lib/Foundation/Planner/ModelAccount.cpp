@@ -19,7 +19,20 @@ auto keyOf(const Item &item) {
   return std::make_tuple(item.isWork, shape.kind, shape.batch, shape.m, shape.n, shape.k,
                          shape.isCausal, item.work.arithmetic, item.work.flops, item.work.bytesRead,
                          item.work.bytesWritten, item.work.launches, sent.kind, sent.role,
-                         sent.bytes, sent.axes);
+                         sent.bytes, sent.axes, item.purpose);
+}
+
+/// All items one by one, in their order.
+std::vector<Item> lineOf(const cost::Blocks &blocks) {
+  std::vector<Item> line;
+  for (const cost::Block &block : blocks)
+    for (int64_t i = 0; i < block.count; ++i)
+      for (const Item &item : block.items) {
+        line.insert(line.end(), size_t(item.count), item);
+        for (auto same = line.end() - item.count; same != line.end(); ++same)
+          same->count = 1;
+      }
+  return line;
 }
 
 /// Items with how often they are there, in the order of their first place; the place is counted in
@@ -27,10 +40,8 @@ auto keyOf(const Item &item) {
 class Bag {
 public:
   explicit Bag(const cost::Blocks &blocks) {
-    for (const cost::Block &block : blocks)
-      for (int64_t i = 0; i < block.count; ++i)
-        for (const Item &item : block.items)
-          add(item);
+    for (const Item &item : lineOf(blocks))
+      add(item);
   }
 
   int64_t countOf(const Item &item) const {
@@ -53,17 +64,43 @@ private:
       entries.back().item.count = 0;
     }
     Entry &entry = entries[found->second];
-    entry.item.count += item.count;
-    for (int64_t i = 0; i < item.count; ++i)
-      entry.places.push_back(length++);
+    ++entry.item.count;
+    entry.places.push_back(length++);
   }
 
   std::map<decltype(keyOf(Item())), size_t> number;
 };
 
-Item times(Item item, int64_t count) {
-  item.count = count;
-  return item;
+/// Items by their places.
+class Line {
+public:
+  void add(int64_t place, Item item) {
+    item.count = 1;
+    items.emplace(place, std::move(item));
+  }
+  std::vector<Item> finish() {
+    std::vector<Item> line;
+    for (auto &[place, item] : items)
+      if (!line.empty() && keyOf(line.back()) == keyOf(item))
+        ++line.back().count;
+      else
+        line.push_back(std::move(item));
+    return line;
+  }
+
+private:
+  std::map<int64_t, Item> items;
+};
+
+/// What one block has more, in the order of the block in the middle.
+std::vector<Item> blockOf(const Bag &some, const Bag &next) {
+  Line block;
+  for (const Bag::Entry &entry : next.entries) {
+    int64_t added = entry.item.count - some.countOf(entry.item);
+    for (int64_t i = 0; i < added; ++i)
+      block.add(entry.places[size_t((entry.item.count - added) / 2 + i)], entry.item);
+  }
+  return block.finish();
 }
 
 /// Sorts a list's items into those of one block and those before and behind all. `isReversed`: what
@@ -71,9 +108,8 @@ Item times(Item item, int64_t count) {
 void split(const cost::Blocks &fewer, const cost::Blocks &more, int64_t blocks, bool isReversed,
            std::vector<Item> &before, std::vector<Item> &block, std::vector<Item> &behind) {
   Bag some(fewer), next(more);
-  for (const Bag::Entry &entry : next.entries)
-    if (int64_t added = entry.item.count - some.countOf(entry.item); added > 0)
-      block.push_back(times(entry.item, added));
+  block = blockOf(some, next);
+  Line first, last;
   for (const Bag::Entry &entry : some.entries) {
     int64_t left = entry.item.count -
                    blocks * std::max<int64_t>(0, next.countOf(entry.item) - entry.item.count);
@@ -84,12 +120,13 @@ void split(const cost::Blocks &fewer, const cost::Blocks &more, int64_t blocks, 
     for (int64_t place : entry.places)
       early += place < some.length / 2;
     early = std::min(early, left);
-    auto &first = isReversed ? behind : before, &last = isReversed ? before : behind;
-    if (early > 0)
-      first.push_back(times(entry.item, early));
-    if (left > early)
-      last.push_back(times(entry.item, left - early));
+    for (int64_t i = 0; i < early; ++i)
+      first.add(entry.places[size_t(i)], entry.item);
+    for (int64_t i = early; i < left; ++i)
+      last.add(entry.places[size_t(entry.item.count - left + i)], entry.item);
   }
+  (isReversed ? behind : before) = first.finish();
+  (isReversed ? before : behind) = last.finish();
 }
 
 std::vector<int64_t> without(std::vector<int64_t> more, std::vector<int64_t> fewer) {
@@ -121,7 +158,6 @@ ModelAccount planner::modelOf(const Sample &fewer, const Sample &more, int64_t b
   split(some.forward, next.forward, count, false, before.forward, block.forward, behind.forward);
   split(some.backward, next.backward, count, true, before.backward, block.backward,
         behind.backward);
-  split(some.weight, next.weight, count, true, before.weight, block.weight, behind.weight);
   split(some.update, next.update, count, false, before.update, block.update, behind.update);
   before.parameterBytes = fewer.before;
   block.parameterBytes = without(more.within, fewer.within);
@@ -171,24 +207,27 @@ public:
     return positive(std::llround(double(atSmall) + slope * double(size - small)));
   }
 
-  bool scale(std::vector<Item> &items, const std::vector<Item> &atLarge) const {
-    if (items.size() != atLarge.size())
+  /// Items one by one: of two sizes not the same need be alike.
+  bool operator()(cost::Blocks &blocks, const cost::Blocks &atLarge) const {
+    std::vector<Item> items = lineOf(blocks), others = lineOf(atLarge);
+    if (items.size() != others.size())
       return false;
     for (size_t i = 0; i < items.size(); ++i)
-      if (!scale(items[i], atLarge[i]))
+      if (!scale(items[i], others[i]))
         return false;
+    blocks = {{std::move(items), 1, false}};
     return true;
   }
 
-  bool scale(Share &share, const Share &atLarge) const {
-    share.keptForBackward = (*this)(share.keptForBackward, atLarge.keptForBackward);
-    share.keptForWeight = (*this)(share.keptForWeight, atLarge.keptForWeight);
-    share.madeForWeight = (*this)(share.madeForWeight, atLarge.madeForWeight);
+  bool operator()(cost::Chunk &chunk, const cost::Chunk &atLarge) const {
+    for (int64_t cost::Chunk::*field :
+         {&cost::Chunk::keptForBackward, &cost::Chunk::keptForWeight, &cost::Chunk::madeForWeight,
+          &cost::Chunk::transientBytes, &cost::Chunk::updateTransientBytes})
+      chunk.*field = (*this)(chunk.*field, atLarge.*field);
     for (size_t i = 0; i < cost::kStateClassCount; ++i)
-      share.stateBytes[i] = (*this)(share.stateBytes[i], atLarge.stateBytes[i]);
-    return share.parameterBytes == atLarge.parameterBytes &&
-           scale(share.forward, atLarge.forward) && scale(share.backward, atLarge.backward) &&
-           scale(share.weight, atLarge.weight) && scale(share.update, atLarge.update);
+      chunk.stateBytes[i] = (*this)(chunk.stateBytes[i], atLarge.stateBytes[i]);
+    return (*this)(chunk.forward, atLarge.forward) && (*this)(chunk.backward, atLarge.backward) &&
+           (*this)(chunk.update, atLarge.update);
   }
 
 private:
@@ -196,7 +235,7 @@ private:
     cost::Work &work = item.work;
     const cost::Work &other = atLarge.work;
     cost::Communication &sent = item.communication;
-    if (item.isWork != atLarge.isWork || item.count != atLarge.count ||
+    if (item.isWork != atLarge.isWork || item.purpose != atLarge.purpose ||
         work.shape.kind != other.shape.kind || work.arithmetic != other.arithmetic ||
         sent.kind != atLarge.communication.kind || sent.role != atLarge.communication.role ||
         sent.axes != atLarge.communication.axes)
@@ -216,17 +255,14 @@ private:
 
 } // namespace
 
-std::optional<ModelAccount> planner::scaled(const ModelAccount &small, int64_t smallSize,
-                                            const ModelAccount &large, int64_t largeSize,
-                                            int64_t size) {
+std::optional<Sample> planner::scaled(const Sample &small, int64_t smallSize, const Sample &large,
+                                      int64_t largeSize, int64_t size) {
   Scaling scale(smallSize, largeSize, size);
-  ModelAccount model = small;
-  if (!scale.scale(model.before, large.before) || !scale.scale(model.block, large.block) ||
-      !scale.scale(model.behind, large.behind))
+  Sample sample = small;
+  if (small.before != large.before || small.within != large.within ||
+      small.behind != large.behind || !scale(sample.chunk, large.chunk))
     return std::nullopt;
-  for (int64_t ModelAccount::*field :
-       {&ModelAccount::borderBytes, &ModelAccount::transientBytes,
-        &ModelAccount::updateTransientBytes, &ModelAccount::outputBytes})
-    model.*field = scale(small.*field, large.*field);
-  return model;
+  for (int64_t Sample::*field : {&Sample::borderBytes, &Sample::outputBytes})
+    sample.*field = scale(small.*field, large.*field);
+  return sample;
 }

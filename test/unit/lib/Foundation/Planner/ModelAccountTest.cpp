@@ -72,19 +72,102 @@ TEST(ModelAccounts, OfManyBlocksAreThoseOfAll) {
 }
 
 TEST(ModelAccounts, OfOtherMicrobatchesAreLines) {
-  ModelAccount small = modelOf(sampleOf(2, 2), sampleOf(3, 2), 5),
-               large = modelOf(sampleOf(2, 4), sampleOf(3, 4), 5);
   for (int64_t size : {1, 2, 8, 32}) {
-    auto model = scaled(small, 2, large, 4, size);
-    ASSERT_TRUE(model);
+    auto fewer = scaled(sampleOf(2, 2), 2, sampleOf(2, 4), 4, size),
+         more = scaled(sampleOf(3, 2), 2, sampleOf(3, 4), 4, size);
+    ASSERT_TRUE(fewer && more);
     std::string error;
-    auto account = assemble(*model, {}, {}, error);
+    auto account = assemble(modelOf(*fewer, *more, 5), {}, {}, error);
     EXPECT_EQ(flopsOf(account->chunks[0].forward), flopsOf(sampleOf(5, size).chunk.forward));
     EXPECT_EQ(flopsOf(account->chunks[0].backward), flopsOf(sampleOf(5, size).chunk.backward));
     EXPECT_EQ(account->chunks[0].keptForBackward, sampleOf(5, size).chunk.keptForBackward);
   }
   // Programs that do not do the same have no line.
-  EXPECT_FALSE(scaled(small, 2, modelOf(sampleOf(2, 4)), 4, 8));
+  EXPECT_FALSE(scaled(sampleOf(2, 2), 2, sampleOf(3, 4), 4, 8));
+}
+
+/// Two equal matrices a block, each gathered in front of its product; gradients of 100 bytes each
+/// behind theirs, which are added up.
+Sample replicasOf(int64_t blocks) {
+  auto exchange = [](runtime::CollectiveKind kind, cost::Role role) {
+    return Item::of(cost::Communication{kind, role, 100, {}});
+  };
+  auto of = [](Item item, cost::Purpose purpose) {
+    item.purpose = purpose;
+    return item;
+  };
+  Item gather = exchange(runtime::CollectiveKind::AllGather, cost::Role::ParameterGather),
+       sum = of(exchange(runtime::CollectiveKind::ReduceScatter, cost::Role::GradientSum),
+                cost::Purpose::WeightGradient);
+  cost::Block forward, backward;
+  for (int64_t flops : {3, 4})
+    forward.items.insert(forward.items.end(), {gather, work(flops)});
+  for (int64_t flops : {6, 8})
+    backward.items.insert(backward.items.end(),
+                          {gather, work(flops), of(work(flops + 1), cost::Purpose::WeightGradient),
+                           sum, of(work(80), cost::Purpose::Accumulation)});
+  forward.count = backward.count = blocks;
+  Sample sample;
+  sample.blocks = blocks;
+  sample.chunk.forward = {forward};
+  sample.chunk.backward = {backward};
+  sample.within.assign(size_t(2 * blocks), 100);
+  sample.chunk.stateBytes[size_t(cost::StateClass::Gradient)] = 200 * blocks;
+  return sample;
+}
+
+/// `G` a gather, `S100` a sum of so many bytes, else operations.
+std::string lineOf(const cost::Blocks &blocks) {
+  std::string line;
+  for (const cost::Block &block : blocks) {
+    line += std::to_string(block.count) + "(";
+    for (const Item &item : block.items)
+      for (int64_t i = 0; i < item.count; ++i)
+        line += (line.back() == '(' ? "" : " ") +
+                (item.isWork ? std::to_string(item.work.flops)
+                 : item.communication.role == cost::Role::ParameterGather
+                     ? "G"
+                     : "S" + std::to_string(item.communication.bytes));
+    line += ")";
+  }
+  return line;
+}
+
+cost::Chunk replicas(int64_t zero, int64_t microbatches, int64_t bucketBytes = 100,
+                     const char *schedule = nullptr) {
+  Layout layout;
+  layout.size(Role::Data) = 4;
+  layout.zero = zero;
+  layout.microbatches = microbatches;
+  if (schedule) {
+    layout.size(Role::Stages) = 2;
+    layout.schedule = schedule;
+  }
+  std::string error;
+  auto account = assemble(modelOf(replicasOf(2), replicasOf(3), 8), layout, {bucketBytes}, error);
+  EXPECT_TRUE(account) << error;
+  return account ? account->chunks.front() : cost::Chunk();
+}
+
+TEST(ModelAccounts, ReplicasExchangeWhereTheirProgramDoes) {
+  // A gather in front of each product, a sum behind each gradient, of which each has its part.
+  cost::Chunk three = replicas(3, 2);
+  EXPECT_EQ(lineOf(three.forward), "8(G 3 G 4)");
+  EXPECT_EQ(lineOf(three.backward), "8(G 6 7 S100 20 G 8 9 S100 20)");
+  EXPECT_EQ(lineOf(replicas(2, 2).backward), "8(6 7 S100 20 8 9 S100 20)");
+  // Of one microbatch nothing is added up; with less of ZeRO all of it by everybody.
+  EXPECT_EQ(lineOf(replicas(2, 1).backward), "8(6 7 S100 8 9 S100)");
+  EXPECT_EQ(lineOf(replicas(1, 2).backward), "8(6 7 80 8 9 80)");
+  EXPECT_EQ(lineOf(replicas(0, 1).backward), "8(6 7 8 9)");
+  // Messages of a block, of several blocks, and what is left.
+  EXPECT_EQ(lineOf(replicas(2, 1, 150).backward), "8(6 7 8 9 S200)");
+  EXPECT_EQ(lineOf(replicas(2, 1, 500).backward),
+            "3(6 7 8 9)1(S600)3(6 7 8 9)1(S600)2(6 7 8 9)1(S400)");
+  // A schedule may put gradients of weights off, with their sums.
+  cost::Chunk apart = replicas(3, 4, 100, "zb-h1");
+  EXPECT_EQ(lineOf(apart.backward), "4(G 6 G 8)");
+  EXPECT_EQ(lineOf(apart.weight), "4(7 S100 20 9 S100 20)");
+  EXPECT_EQ(lineOf(replicas(3, 4, 100, "1f1b").backward), "4(G 6 7 S100 20 G 8 9 S100 20)");
 }
 
 TEST(ModelAccounts, StagesShareTheBlocks) {
@@ -106,7 +189,14 @@ TEST(ModelAccounts, StagesShareTheBlocks) {
   EXPECT_EQ(flopsOf(last.backward), 11 + 4 * 6);
   EXPECT_EQ(first.forwardBytes, 16);
   EXPECT_EQ(last.forwardBytes, 0);
-  EXPECT_EQ(last.backwardBytes, 16);
+  // With it goes the gradient of what both hold, and once a step what it comes to.
+  EXPECT_EQ(last.backwardBytes, 16 + 120);
+  for (const cost::Chunk *chunk : {&first, &last}) {
+    const Item &sent = chunk->update.front().items.front();
+    EXPECT_FALSE(sent.isWork);
+    EXPECT_EQ(sent.communication.bytes, 120);
+    EXPECT_EQ(sent.communication.axes, std::vector<int32_t>{account->stages});
+  }
   // Both hold the tied embedding.
   EXPECT_EQ(state(first, cost::StateClass::Parameter), 60 + 40);
   EXPECT_EQ(state(last, cost::StateClass::Parameter), 40 + 40 + 60);

@@ -64,39 +64,61 @@ private:
     return Item::of(communication);
   }
 
+  static Item exchange(runtime::CollectiveKind kind, cost::Role role, int64_t bytes) {
+    cost::Communication communication;
+    communication.kind = kind;
+    communication.role = role;
+    communication.bytes = bytes;
+    return Item::of(communication);
+  }
+  static Item gather(int64_t bytes) {
+    return exchange(runtime::CollectiveKind::AllGather, cost::Role::ParameterGather, bytes);
+  }
+  /// The gradient of so many parameters, added to those of other microbatches.
+  static void addGradient(std::vector<Item> &items, Item product, int64_t parameters) {
+    product.purpose = cost::Purpose::WeightGradient;
+    Item sums =
+        exchange(runtime::CollectiveKind::ReduceScatter, cost::Role::GradientSum, 4 * parameters);
+    sums.purpose = cost::Purpose::WeightGradient;
+    Item addition = stream(6 * parameters);
+    addition.purpose = cost::Purpose::Accumulation;
+    items.insert(items.end(), {product, sums, addition});
+  }
+
   ModelAccount make(const Group &group, int64_t samples) const {
     int64_t tokens = samples * sequence, split = group.tensor;
     int64_t whole = 2 * tokens * hidden, part = group.sequenceParallel ? whole / split : whole;
     ModelAccount model;
     model.blocks = blocks;
     Share &block = model.block;
-    block.forward = {stream(part), product(tokens, 4 * hidden / split, hidden),
-                     product(tokens, hidden, 4 * hidden / split)};
-    block.backward = {stream(2 * part), product(tokens, 4 * hidden / split, hidden),
+    int64_t matrix = 4 * hidden * hidden / split;
+    block.forward = {gather(2 * matrix), stream(part), product(tokens, 4 * hidden / split, hidden),
+                     gather(2 * matrix), product(tokens, hidden, 4 * hidden / split)};
+    block.backward = {gather(2 * matrix), stream(2 * part),
+                      product(tokens, 4 * hidden / split, hidden), gather(2 * matrix),
                       product(tokens, hidden, 4 * hidden / split)};
     if (split > 1) {
       block.forward.push_back(sum(whole));
       block.backward.push_back(sum(whole));
     }
-    std::vector<Item> weights{product(hidden, 4 * hidden / split, tokens),
-                              product(4 * hidden / split, hidden, tokens)};
     if (group.recompute != Recompute::None)
       block.backward.insert(block.backward.begin(), block.forward.begin(),
                             group.recompute == Recompute::Full ? block.forward.end()
                                                                : block.forward.begin() + 1);
-    block.weight = weights;
-    fill(block, 8 * hidden * hidden / split);
+    addGradient(block.backward, product(hidden, 4 * hidden / split, tokens), matrix);
+    addGradient(block.backward, product(4 * hidden / split, hidden, tokens), matrix);
+    fill(block, 2 * matrix);
     int64_t kept = group.recompute == Recompute::Full        ? part
                    : group.recompute == Recompute::Selective ? 2 * whole / split + part
                                                              : 4 * whole / split + part;
     block.keptForWeight = kept;
-    model.before.forward = {stream(whole)};
-    model.before.backward = {stream(2 * whole)};
+    model.before.forward = {gather(2 * vocabulary * hidden / split), stream(whole)};
+    addGradient(model.before.backward, stream(2 * whole), vocabulary * hidden / split);
     fill(model.before, vocabulary * hidden / split);
     model.sharedBytes = isTied ? 2 * vocabulary * hidden / split : 0;
     model.behind.forward = {product(tokens, vocabulary / split, hidden)};
-    model.behind.backward = {product(tokens, hidden, vocabulary / split),
-                             product(vocabulary / split, hidden, tokens)};
+    model.behind.backward = {product(tokens, hidden, vocabulary / split)};
+    addGradient(model.behind.backward, product(vocabulary / split, hidden, tokens), 1);
     model.behind.keptForBackward = 2 * tokens * vocabulary / split;
     fill(model.behind, 1);
     model.borderBytes = part;
