@@ -248,6 +248,26 @@ void driver::printText(const Choice &choice, int64_t top, llvm::raw_ostream &out
   Text(choice, top, out).print();
 }
 
+explain::Forecast driver::forecastOf(const Choice &it) {
+  explain::Forecast forecast = forecastOf(it.evaluation);
+  auto add = [&](const Layout &layout, const char *kind, double seconds, int64_t bytes) {
+    forecast.candidates.push_back({layout.text(), kind, seconds, bytes});
+  };
+  auto addAll = [&](const std::vector<Candidate> &candidates, const char *kind) {
+    for (const Candidate &candidate : candidates)
+      add(candidate.layout, kind, candidate.prediction.seconds(), candidate.bytes());
+  };
+  add(*it.layout, "the choice", it.evaluation.prediction.seconds(), it.evaluation.memoryBytes());
+  for (const Finalist &finalist : it.finalists)
+    if (!(finalist.byAccount.layout == *it.layout))
+      add(finalist.byAccount.layout, "as compiled", finalist.seconds, finalist.bytes);
+  addAll(it.search.best, "among the best by the account");
+  addAll(it.search.kinds, "best of its kind by the account");
+  if (it.folklore)
+    addAll({*it.folklore}, "folklore by the account");
+  return forecast;
+}
+
 void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
   llvm::json::OStream json(out, 1);
   auto list = [&](llvm::StringRef name, const std::vector<Candidate> &candidates) {

@@ -11,6 +11,8 @@ namespace weft::driver {
 void printText(const Choice &choice, int64_t top, llvm::raw_ostream &out);
 /// docs/plan.md describes the fields.
 void printJson(const Choice &choice, llvm::raw_ostream &out);
+/// For a page: the step of the choice, and all layouts that are known, each with what it is.
+explain::Forecast forecastOf(const Choice &choice);
 
 } // namespace weft::driver
 

@@ -106,12 +106,9 @@ private:
         return tell(std::string(flag) + " names axes of a mesh, which is to be chosen; leave it "
                                         "out, or ask about a mesh with --evaluate",
                     Usage);
-    space.devices = choice.devices;
     space.batch = choice.batch;
     space.trains = choice.trains;
     choice.blocks = space.blocks = sampler->blocks();
-    space.ordersMatter =
-        cluster.levels.size() > 1 && cluster.levels.front().devices < choice.devices;
     if (isGiven("--microbatches") || sampler->hasBatchStatistics())
       space.allowedMicrobatches = {phases.microbatches};
     if (isGiven("--zero"))
@@ -157,8 +154,29 @@ private:
     return search;
   }
 
-  /// Searches until a finalist fits as it is compiled, or nothing does.
+  void use(int64_t devices) {
+    choice.devices = space.devices = devices;
+    space.ordersMatter = cluster.levels.size() > 1 && cluster.levels.front().devices < devices;
+  }
+
   int find() {
+    int64_t most = question.devices;
+    for (int64_t devices = question.wantsFewestDevices ? 1 : most; devices <= most; ++devices) {
+      if (most % devices != 0)
+        continue;
+      // What fewer devices are too small for is not of this answer.
+      choice.finalists.clear();
+      choice.refused.clear();
+      memoryScale = 1;
+      use(devices);
+      if (int code = findOnDevices(); code != Ok || choice.isFound())
+        return code;
+    }
+    return Ok;
+  }
+
+  /// Searches until a finalist fits as it is compiled, or nothing does.
+  int findOnDevices() {
     for (int round = 0; round < kRounds && !choice.isFound(); ++round) {
       choice.search = planner::search(space, cluster, *sampler, searchOptions());
       if (choice.search.best.empty())
@@ -383,7 +401,12 @@ private:
       return true;
     };
     constexpr int kDoublings = 10;
-    planner::Space wider = space;
+    planner::Space smaller = space, wider = space;
+    while (smaller.batch % 2 == 0) {
+      smaller.batch /= 2;
+      if (attempt(smaller, choice.deviceBytes, "a batch of " + std::to_string(smaller.batch)))
+        break;
+    }
     for (int i = 0; i < kDoublings; ++i) {
       wider.devices *= 2;
       if (attempt(wider, choice.deviceBytes, std::to_string(wider.devices) + " devices"))

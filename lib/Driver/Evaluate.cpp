@@ -188,8 +188,8 @@ private:
 
   int simulate() {
     std::string fault;
-    std::optional<cost::Prediction> prediction =
-        cost::simulateStep(evaluation.account, costs->cluster(), {}, fault);
+    std::optional<cost::Prediction> prediction = cost::simulateStep(
+        evaluation.account, costs->cluster(), {/*everyRank=*/false, &evaluation.events}, fault);
     if (!prediction)
       return tell(fault, OurBug);
     evaluation.prediction = std::move(*prediction);

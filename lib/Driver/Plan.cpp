@@ -10,6 +10,7 @@
 #include "TextFile.h"
 #include "TraceReport.h"
 #include "weft/Driver/Driver.h"
+#include "weft/Explain/Explain.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/runtime/Terminal.h"
@@ -30,6 +31,8 @@ public:
     // Nothing is written, and no weight is read.
     options.until = Phase::Scheduled;
     options.dryRun = options.quiet = true;
+    if (llvm::Error wrong = checkOutputs(options, inputFiles(options)))
+      return tell(llvm::toString(std::move(wrong)), UserError);
     progress.emplace(true, asked.layout.empty() ? "planning" : "evaluating the layout");
     FailureOr<Compilation> loaded =
         Compilation::load(options.model, context, /*allowMissingData=*/true);
@@ -50,7 +53,39 @@ private:
     if (code != Ok)
       return code;
     asked.isJson ? printJson(evaluation, llvm::outs()) : printText(evaluation, llvm::outs());
+    printWhy(evaluation);
+    if (int code = writePage(evaluation, forecastOf(evaluation)))
+      return code;
     return asked.trace.empty() ? int(Ok) : join(evaluation);
+  }
+
+  /// Nothing without --why.
+  void printWhy(const Evaluation &evaluation) {
+    if (options.explainNodes.empty())
+      return;
+    if (evaluation.document.programs.empty())
+      llvm::outs() << "why       of so many ops only lifetimes are known; ask weft-compile "
+                      "--compile-to local --explain='"
+                   << options.explainNodes << "' with this layout\n";
+    else
+      explain::printText(evaluation.document, explain::Detail::Classes, options.explainNodes,
+                         llvm::outs());
+  }
+
+  /// Nothing without --report.
+  int writePage(const Evaluation &evaluation, explain::Forecast forecast) {
+    if (options.report.empty())
+      return Ok;
+    explain::Document document = evaluation.document;
+    document.model = evaluation.model;
+    document.forecast = std::move(forecast);
+    OutputFile file;
+    llvm::Error wrong = file.open(options.report);
+    if (!wrong) {
+      explain::printHtml(document, file.os());
+      wrong = file.commit();
+    }
+    return wrong ? tell(llvm::toString(std::move(wrong)), UserError) : int(Ok);
   }
 
   int join(const Evaluation &evaluation) {
@@ -70,8 +105,13 @@ private:
       return code;
     asked.isJson ? printJson(choice, llvm::outs())
                  : printText(choice, asked.question.top, llvm::outs());
-    if (asked.output.empty() || !choice.isFound())
-      return choice.isFound() ? Ok : DoesNotFit;
+    if (!choice.isFound())
+      return DoesNotFit;
+    printWhy(choice.evaluation);
+    if (int code = writePage(choice.evaluation, forecastOf(choice)))
+      return code;
+    if (asked.output.empty())
+      return Ok;
     if (llvm::Error wrong = writePlan(choice, asked.output))
       return tell(llvm::toString(std::move(wrong)), UserError);
     return Ok;

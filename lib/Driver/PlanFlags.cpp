@@ -6,6 +6,7 @@
 #include "weft/Cost/Profile.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Regex.h"
 
 using namespace weft;
 using namespace weft::driver;
@@ -90,6 +91,21 @@ FlagTable tableFor(PlanOptions &options) {
                options.question.isExhaustive);
   flags.text("-o|--output", "FILE", "write the plan that is chosen, for weft-compile --plan",
              options.output);
+  flags.value("--why", "REGEX",
+              "say of nodes and states of such names how the layout splits them, what that makes "
+              "devices send, and who needs it, as weft-compile --explain=REGEX does",
+              [&options](const std::string &text) -> std::string {
+                options.program.explainNodes = text;
+                std::string why;
+                return llvm::Regex(text).isValid(why)
+                           ? ""
+                           : "takes a regular expression for names of nodes; '" + text +
+                                 "' is none: " + why;
+              });
+  flags.text("--report", "FILE.html",
+             "write a page with pictures for any browser: what each stage does when, who sends to "
+             "whom, memory, where everything lies, and what else there was",
+             options.program.report);
   flags.value("--diff", "FROM",
               "say what the plan in the file that follows has otherwise than "
               "that in FROM, and nothing else",
@@ -154,12 +170,17 @@ std::string check(const PlanOptions &options) {
   if (!options.traceFile.empty() && (options.isJson || !options.profileFile.empty()))
     return "--trace is joined with the prediction of what weft-compile makes, as a table: leave "
            "--json and --profile out";
+  if (!options.program.explainNodes.empty() && (options.isJson || !options.profileFile.empty()))
+    return "--why explains what weft-compile makes, as lines: leave --json and --profile out";
   bool chooses = options.layout.empty();
   if (chooses && !(options.profileFile.empty() && options.traceFile.empty()))
     return "--profile and --trace go with --evaluate, which says of which layout";
   for (const GivenFlag &given : options.program.given)
     if (!chooses && llvm::is_contained(kOfChoice, given.flag))
       return given.flag + " is for choosing, and --evaluate says the layout; leave one out";
+  if (!chooses)
+    if (std::string wrong = checkStages(options.program); !wrong.empty())
+      return wrong;
   Options asked = options.program;
   // Any mesh that may be chosen.
   if (chooses)
@@ -180,7 +201,8 @@ weft::driver::parsePlanOptions(const std::vector<std::string> &arguments) {
     return options;
   }
   if (!options.program.planFile.empty()) {
-    auto merged = withPlan(arguments, options.program.planFile, flags.given(), "--evaluate");
+    auto merged =
+        withPlan(arguments, options.program.planFile, flags.given(), "--evaluate", "none");
     return merged ? parsePlanOptions(*merged) : llvm::Expected<PlanOptions>(merged.takeError());
   }
   for (const FlagTable::Given &given : flags.given())
@@ -196,8 +218,8 @@ weft::driver::parsePlanOptions(const std::vector<std::string> &arguments) {
     if (llvm::Error wrong = readTrace(options.traceFile, options.trace))
       return wrong;
   // The program knows its layout by the name that weft-compile has for it.
-  static const char *const kOwn[] = {"--evaluate", "--profile",   "--json", "-v",
-                                     "--verbose",  "--calibrate", "--comm", "--trace"};
+  static const char *const kOwn[] = {"--evaluate",  "--profile", "--json",  "-v",       "--verbose",
+                                     "--calibrate", "--comm",    "--trace", "--report", "--why"};
   llvm::erase_if(options.program.given, [](const GivenFlag &given) {
     return llvm::is_contained(kOwn, given.flag) || llvm::is_contained(kOfChoice, given.flag);
   });

@@ -258,3 +258,16 @@ void driver::printJson(const Evaluation &it, llvm::raw_ostream &out) {
   });
   out << '\n';
 }
+
+explain::Forecast driver::forecastOf(const Evaluation &it) {
+  explain::Forecast forecast;
+  forecast.cluster = it.clusterName;
+  forecast.seconds = it.prediction.seconds();
+  forecast.deviceBytes = it.deviceBytes;
+  for (auto [number, axis] : llvm::enumerate(it.account.axes))
+    forecast.sent.push_back({axis.name, axis.size, it.prediction.bytesByAxis[number],
+                             int64_t(number) == it.account.stages});
+  for (const cost::Event &event : it.events)
+    forecast.actions.push_back({event.rank, seconds(event.start), seconds(event.end), event.name});
+  return forecast;
+}

@@ -3,7 +3,7 @@
 #ifndef WEFT_LIB_DRIVER_PLANREPORT_H
 #define WEFT_LIB_DRIVER_PLANREPORT_H
 
-#include "weft/Cost/StepAccount.h"
+#include "weft/Cost/SimulateStep.h"
 #include "weft/Explain/Document.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -23,6 +23,8 @@ struct Evaluation {
   int64_t parameters = 0, stateBytes = 0;
   cost::StepAccount account;
   cost::Prediction prediction;
+  /// What a rank of each stage does when.
+  std::vector<cost::Event> events;
   /// What a process of the cluster may have.
   int64_t deviceBytes = 0;
   /// Exact memory of a process and bytes that our transports send, where the program was compiled
@@ -48,6 +50,8 @@ void printText(const Evaluation &evaluation, llvm::raw_ostream &out);
 void printCosts(const Evaluation &evaluation, llvm::raw_ostream &out);
 /// docs/plan.md describes the fields.
 void printJson(const Evaluation &evaluation, llvm::raw_ostream &out);
+/// For a page: what the step is, without other layouts.
+explain::Forecast forecastOf(const Evaluation &evaluation);
 
 } // namespace weft::driver
 

@@ -3,6 +3,7 @@
 #include "TextFile.h"
 #include "weft/Driver/Options.h"
 #include "weft/Planner/Plan.h"
+#include "weft/Sharding/Mesh.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -14,6 +15,7 @@ using runtime::FlagTable;
 namespace {
 
 const std::vector<std::string> kAxes{"dp", "tp", "pp"};
+const std::vector<std::string> kObjectives{"step", "latency", "throughput", "devices", "memory"};
 const std::vector<std::string> kMeans{"dp", "tp", "pp", "zero", "recompute", "sp", "microbatches"};
 
 std::string takeFixed(const std::string &text, std::map<std::string, int64_t> &fixed) {
@@ -55,16 +57,16 @@ void weft::driver::addQuestionFlags(FlagTable &flags, ActsTable &acts, Question 
       [&question](const std::string &text) { return takeForbidden(text, question.forbidden); },
       kMeans));
   acts.ofTheRun(flags.value(
-      "--objective", "step|latency|throughput|memory",
+      "--objective", "step|latency|throughput|devices|memory",
       "what to make least: the time of a step (default; latency and throughput of a batch that is "
-      "given mean the same), or memory",
+      "given mean the same); devices, of those numbers that divide --devices; or memory",
       [&question](const std::string &text) -> std::string {
         question.objective =
             text == "memory" ? planner::Objective::Memory : planner::Objective::Time;
-        const std::vector<std::string> known{"step", "latency", "throughput", "memory"};
-        return llvm::is_contained(known, text) ? "" : FlagTable::notAmong(text, known);
+        question.wantsFewestDevices = text == "devices";
+        return llvm::is_contained(kObjectives, text) ? "" : FlagTable::notAmong(text, kObjectives);
       },
-      {"step", "latency", "throughput", "memory"}));
+      kObjectives));
   acts.ofTheRun(flags.count("--budget", "N",
                             "simulate at most so many layouts (default 200000); if that ends the "
                             "search, the answer says so",
@@ -80,7 +82,8 @@ bool weft::driver::isOfQuestion(llvm::StringRef flag) {
 
 llvm::Expected<std::vector<std::string>>
 weft::driver::withPlan(const std::vector<std::string> &arguments, const std::string &file,
-                       const std::vector<FlagTable::Given> &given, const std::string &meshFlag) {
+                       const std::vector<FlagTable::Given> &given, const std::string &meshFlag,
+                       const std::string &noMesh) {
   std::vector<std::string> merged;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--plan")
@@ -95,8 +98,17 @@ weft::driver::withPlan(const std::vector<std::string> &arguments, const std::str
   std::optional<planner::Plan> plan = planner::readPlan(*text, wrong);
   if (!plan)
     return fileError("--plan", file, wrong);
+  if (plan->devices > 0 && plan->mesh)
+    if (auto mesh = Mesh::parse(*plan->mesh); mesh && mesh->deviceCount() != plan->devices)
+      return fileError("--plan", file,
+                       "devices is " + std::to_string(plan->devices) + ", and mesh '" +
+                           *plan->mesh + "' has " + std::to_string(mesh->deviceCount()) +
+                           "; change one of them");
   std::vector<std::string> added;
-  for (auto [flag, value] : plan->flags()) {
+  std::vector<std::pair<std::string, std::string>> said = plan->flags();
+  if (plan->mesh && plan->mesh->empty() && !noMesh.empty())
+    said.push_back({"--mesh", noMesh});
+  for (auto [flag, value] : said) {
     if (flag == "--mesh")
       flag = meshFlag;
     bool isSaid = false;

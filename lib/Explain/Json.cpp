@@ -42,6 +42,8 @@ public:
       if (!document.stages.empty())
         json.attributeArray(
             "stages", [&] { each(document.stages, [&](const Stage &stage) { write(stage); }); });
+      if (document.forecast)
+        json.attributeObject("forecast", [&] { write(*document.forecast); });
       texts("notes", document.notes);
       texts("hints", hintsOf(document));
     });
@@ -61,6 +63,36 @@ private:
   template <typename Range, typename WriteOne> void each(const Range &range, WriteOne writeOne) {
     for (const auto &one : range)
       json.object([&] { writeOne(one); });
+  }
+
+  void write(const Forecast &forecast) {
+    text("cluster", forecast.cluster);
+    json.attribute("seconds", forecast.seconds);
+    json.attribute("device_bytes", forecast.deviceBytes);
+    json.attributeArray("sent", [&] {
+      each(forecast.sent, [&](const Forecast::Sent &sent) {
+        text("axis", sent.axis);
+        json.attribute("size", sent.size);
+        json.attribute("bytes", sent.bytes);
+        json.attribute("stages", sent.isOfStages);
+      });
+    });
+    json.attributeArray("actions", [&] {
+      each(forecast.actions, [&](const Forecast::Action &action) {
+        json.attribute("stage", action.stage);
+        json.attribute("start", action.start);
+        json.attribute("end", action.end);
+        text("name", action.name);
+      });
+    });
+    json.attributeArray("candidates", [&] {
+      each(forecast.candidates, [&](const Forecast::Candidate &candidate) {
+        text("layout", candidate.layout);
+        text("kind", candidate.kind);
+        json.attribute("seconds", candidate.seconds);
+        json.attribute("bytes", candidate.bytes);
+      });
+    });
   }
 
   void write(const Program &program) {

@@ -161,6 +161,34 @@ struct Chunk {
   std::vector<std::pair<std::string, int64_t>> memory; // bytes by class, those that have any
 };
 
+/// What a planner says of a step of this program, and of other ways to split it.
+struct Forecast {
+  std::string cluster;
+  double seconds = 0; // of the step
+  int64_t deviceBytes = 0;
+  /// An axis of the mesh with what a device sends over it in the step, if collectives are rings.
+  struct Sent {
+    std::string axis;
+    int64_t size = 1, bytes = 0;
+    bool isOfStages = false;
+  };
+  std::vector<Sent> sent;
+  /// What ranks of a stage do, in seconds from the start of the step.
+  struct Action {
+    int64_t stage = 0;
+    double start = 0, end = 0;
+    std::string name;
+  };
+  std::vector<Action> actions;
+  /// Ways to split the program: `kind` says what is known of each, as "by the account".
+  struct Candidate {
+    std::string layout, kind;
+    double seconds = 0;
+    int64_t bytes = 0;
+  };
+  std::vector<Candidate> candidates;
+};
+
 struct Document {
   /// Of the schema (docs/explain.md); raised when a field changes its meaning or goes.
   static constexpr int kVersion = 1;
@@ -176,6 +204,7 @@ struct Document {
   std::string schedule;      // of its microbatches, and why
   std::vector<std::string> stageAxes;
   std::vector<std::string> notes; // what was decided where nobody said it
+  std::optional<Forecast> forecast;
 
   int64_t ranks() const;
   int64_t parameters() const; // elements of all parameters
