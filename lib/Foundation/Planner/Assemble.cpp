@@ -107,7 +107,7 @@ private:
     splitState(chunk);
     chunk.forwardBytes = isLast ? 0 : model.borderBytes;
     chunk.backwardBytes = isFirst ? 0 : model.borderBytes;
-    if (isFirst != isLast)
+    if (stages > 1)
       addCrossing(chunk, isLast);
     chunk.transientBytes = model.transientBytes;
     chunk.updateTransientBytes = model.updateTransientBytes * (count + 1) / (model.blocks + 1);
@@ -123,7 +123,7 @@ private:
   }
 
   /// The gradient of what the first and the last stage share goes to the first in each microbatch,
-  /// and what it comes to back to the last.
+  /// and what it comes to back to the last: all stages come to that, as to a collective.
   void addCrossing(cost::Chunk &chunk, bool isLast) const {
     int64_t bytes = shared.stateBytes[size_t(cost::StateClass::Gradient)];
     if (bytes == 0)

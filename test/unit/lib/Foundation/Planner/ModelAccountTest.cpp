@@ -1,6 +1,7 @@
 // Accounts of many blocks from those of a few.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Planner/ModelAccount.h"
+#include "weft/Cost/SimulateStep.h"
 
 #include <gtest/gtest.h>
 
@@ -197,6 +198,11 @@ TEST(ModelAccounts, StagesShareTheBlocks) {
     EXPECT_EQ(sent.communication.bytes, 120);
     EXPECT_EQ(sent.communication.axes, std::vector<int32_t>{account->stages});
   }
+  // Of more stages those between have a part in it, too: nobody waits for ever.
+  layout.size(Role::Stages) = 4;
+  auto longer = assemble(model, layout, {}, error);
+  ASSERT_TRUE(longer) << error;
+  EXPECT_TRUE(cost::simulateStep(*longer, Cluster::standard(), {}, error)) << error;
   // Both hold the tied embedding.
   EXPECT_EQ(state(first, cost::StateClass::Parameter), 60 + 40);
   EXPECT_EQ(state(last, cost::StateClass::Parameter), 40 + 40 + 60);

@@ -209,7 +209,12 @@ TEST(Search, BoundsAreBelowWhatIsSimulated) {
     options.wanted = size_t(space.layouts().size());
     options.isExhaustive = true;
     Bounds bounds(cluster, options);
-    for (const Candidate &candidate : search(space, cluster, models, options).best) {
+    Result result = search(space, cluster, models, options);
+    // There is none of groups that the model cannot have, and of schedules that do not fit.
+    for (const Layout &layout : space.layouts())
+      if (layout.schedule == "1f1b" && models.of(groupOf(layout), 1))
+        ASSERT_TRUE(simulate(space, layout, cluster, models, options)) << seed << layout.text();
+    for (const Candidate &candidate : result.best) {
       const Layout &layout = candidate.layout;
       Known known;
       known.model =
