@@ -90,6 +90,14 @@ void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options)
                                        : FlagTable::parseCount(text, 1, int64_t(1) << 48,
                                                                options.replicasEvery);
                  });
+  table.value("--run-ahead", "on|off",
+              "whether a rank of a pipeline that is done with a step begins the next one while "
+              "others end it; each loss is told one step later then. Not where a norm of all "
+              "gradients clips them (on)",
+              [&options](const std::string &text) -> std::string {
+                options.runAhead = text == "on";
+                return text == "on" || text == "off" ? "" : "is on or off, not '" + text + "'";
+              });
   // Alone it says which weights a single run takes.
   flags.value("--resume", "DIR",
               "go on from a checkpoint, of whatever layout; a DIR that --save "

@@ -31,35 +31,34 @@ Worker::~Worker() {
 void Worker::post(Job job, void *argument) {
   {
     std::lock_guard<std::mutex> lock(shared->mutex);
-    shared->job = job;
-    shared->argument = argument;
+    shared->jobs[shared->numJobs++] = {job, argument};
   }
   shared->changed.notify_all();
 }
 
 void Worker::wait() {
   std::unique_lock<std::mutex> lock(shared->mutex);
-  shared->changed.wait(lock, [&] { return !shared->job; });
+  shared->changed.wait(lock, [&] { return shared->numJobs == 0; });
 }
 
-bool Worker::waitFor(double seconds) {
+bool Worker::waitFor(double seconds, unsigned left) {
   std::unique_lock<std::mutex> lock(shared->mutex);
   return shared->changed.wait_for(lock, std::chrono::duration<double>(seconds),
-                                  [&] { return !shared->job; });
+                                  [&] { return shared->numJobs <= left; });
 }
 
 void Worker::loop(std::shared_ptr<Shared> shared) {
   std::unique_lock<std::mutex> lock(shared->mutex);
   while (true) {
-    shared->changed.wait(lock, [&] { return shared->job || shared->stop; });
-    if (!shared->job)
+    shared->changed.wait(lock, [&] { return shared->numJobs > 0 || shared->stop; });
+    if (shared->numJobs == 0)
       return;
-    Job job = shared->job;
-    void *argument = shared->argument;
+    auto [job, argument] = shared->jobs[0];
     lock.unlock();
     job(argument);
     lock.lock();
-    shared->job = nullptr;
+    std::copy(shared->jobs + 1, shared->jobs + shared->numJobs, shared->jobs);
+    --shared->numJobs;
     shared->changed.notify_all();
   }
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace weft::runtime {
@@ -17,23 +18,24 @@ namespace weft::runtime {
 class Worker {
 public:
   using Job = void (*)(void *argument);
+  static constexpr unsigned kMostJobs = 2; // one in work and one behind it
 
   /// On these cores; none: on all.
   explicit Worker(const std::vector<int> &cores = {});
   ~Worker(); // waits for the job in work
   Worker(const Worker &) = delete;
 
-  void post(Job job, void *argument); // the previous job must be done
+  void post(Job job, void *argument); // there are fewer than kMostJobs
   void wait();
-  /// Waits at most so long; false if the job is still in work.
-  bool waitFor(double seconds);
+  /// Waits at most so long; false if more than `left` jobs are still to be done.
+  bool waitFor(double seconds, unsigned left = 0);
 
 private:
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
-    Job job = nullptr;
-    void *argument = nullptr;
+    std::pair<Job, void *> jobs[kMostJobs]; // the oldest first
+    unsigned numJobs = 0;
     bool stop = false;
   };
   static void loop(std::shared_ptr<Shared> shared);

@@ -191,16 +191,16 @@ Status RankContext::runProgram(uint32_t program, const Injection &inject) {
   issue(issuers[0]);
   for (size_t i = 1; i < used; ++i)
     issuerThreads[i - 1]->wait();
-  seconds = secondsSince(start);
+  figures = {secondsSince(start), 0, {}};
   for (size_t i = 0; i < used; ++i)
     if (!issuers[i].status.ok()) {
       ownDevice->abandon();
       return issuers[i].status;
     }
-  overlap = {};
   const Timeline &first = ownDevice->timeline(0);
+  figures.communication = first.communicationSeconds;
   for (unsigned s = 0; s < streams; ++s)
-    overlap += overlapOf(ownDevice->timeline(s).communication, first.ran, first.idle);
+    figures.overlap += overlapOf(ownDevice->timeline(s).communication, first.ran, first.idle);
   return {};
 }
 

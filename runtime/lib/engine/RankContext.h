@@ -36,6 +36,21 @@ struct SessionShared {
   std::atomic<uint64_t> loadedBytes{0};
 };
 
+/// How long a run took on one rank.
+struct RunFigures {
+  double seconds = 0, communication = 0; // of these: stream 0 waited or communicated
+  Overlap overlap;
+
+  /// Of several ranks: the seconds of the slowest one, and all overlaps together.
+  void add(const RunFigures &rank) {
+    overlap += rank.overlap;
+    if (rank.seconds <= seconds)
+      return;
+    seconds = rank.seconds;
+    communication = rank.communication;
+  }
+};
+
 class RankContext : private FailureSink, private CommandSource {
 public:
   /// Number `localRank` of its machine. Its threads stay on `cores`; none: on all.
@@ -86,9 +101,7 @@ public:
   unsigned numThreads() const;
   /// Commands that were made ready for all programs together.
   size_t numPrepared() const { return lists->numPrepared(); }
-  double lastSeconds() const { return seconds; }
-  double lastCommunicationSeconds() const { return ownDevice->timeline(0).communicationSeconds; }
-  Overlap lastOverlap() const { return overlap; }
+  const RunFigures &lastRun() const { return figures; }
   /// In all runs, over one of the Communicators.
   Traffic trafficOver(Id communicator) const { return collectives->trafficOver(communicator); }
   /// See CollectiveProvider.
@@ -141,8 +154,7 @@ private:
   Injection injection;
   bool isRepeated = false; // the device does the commands by itself
   bool hasFlipped = false;
-  double seconds = 0;
-  Overlap overlap;
+  RunFigures figures;
   PretendedSeconds pretended;
   Worker worker; // the rank's thread; last, so that it ends first
 };

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 namespace weft::runtime {
 
@@ -50,9 +51,24 @@ public:
   bool spins() const { return spinning; }
 
   /// Of a wait for other ranks; and the most that it ever is, for what may take long.
-  double timeoutSeconds() const { return timeout.load(std::memory_order_relaxed); }
+  double timeoutSeconds() const {
+    bool isPatient = patient.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    return isPatient ? most : timeout.load(std::memory_order_relaxed);
+  }
   double mostSeconds() const { return most; }
   void setTimeout(double seconds) { timeout.store(seconds, std::memory_order_relaxed); }
+  /// While it lives, the calling thread waits for what may take long, whatever others wait for.
+  class Patience {
+  public:
+    explicit Patience(World &world) : world(world) {
+      world.patient.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+    ~Patience() { world.patient.store({}, std::memory_order_relaxed); }
+    Patience(const Patience &) = delete;
+
+  private:
+    World &world;
+  };
   bool aborted() const { return failed.load(std::memory_order_acquire); }
 
   /// The first failure counts; the ranks that it stops report RankFailed.
@@ -75,6 +91,7 @@ public:
 private:
   const double most;
   std::atomic<double> timeout;
+  std::atomic<std::thread::id> patient{};
   bool spinning = false;
   std::atomic<bool> failed{false};
   mutable std::mutex mutex;

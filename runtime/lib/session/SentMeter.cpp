@@ -11,25 +11,38 @@ SentMeter::SentMeter(const weft_session &session) : session(session) {
   for (const Communicator &communicator : session.view().Communicators())
     names.push_back(text.names(communicator.axes));
   sent.resize(names.size());
+  room.resize(names.size());
   before.resize(names.size() * session.ranks.size());
   start();
 }
 
 void SentMeter::start() {
   for (size_t r = 0; r < session.ranks.size(); ++r)
-    for (size_t c = 0; c < names.size(); ++c)
-      before[r * names.size() + c] = session.ranks[r]->trafficOver(Id(c)).sent;
+    start(r);
 }
 
 void SentMeter::stop() {
-  for (size_t c = 0; c < names.size(); ++c) {
-    sent[c] = {};
-    for (size_t r = 0; r < session.ranks.size(); ++r) {
-      Volume now = session.ranks[r]->trafficOver(Id(c)).sent - before[r * names.size() + c];
-      if (now.bytes > sent[c].bytes)
-        sent[c] = now;
-    }
+  clear();
+  for (size_t r = 0; r < session.ranks.size(); ++r) {
+    stop(r, room);
+    add(room);
   }
+}
+
+void SentMeter::start(size_t rank) {
+  for (size_t c = 0; c < names.size(); ++c)
+    before[rank * names.size() + c] = session.ranks[rank]->trafficOver(Id(c)).sent;
+}
+
+void SentMeter::stop(size_t rank, std::vector<Volume> &own) const {
+  for (size_t c = 0; c < names.size(); ++c)
+    own[c] = session.ranks[rank]->trafficOver(Id(c)).sent - before[rank * names.size() + c];
+}
+
+void SentMeter::add(const std::vector<Volume> &own) {
+  for (size_t c = 0; c < names.size(); ++c)
+    if (own[c].bytes > sent[c].bytes)
+      sent[c] = own[c];
 }
 
 Status SentMeter::reduce(weft_session &all) {

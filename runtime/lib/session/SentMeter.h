@@ -7,6 +7,8 @@
 
 #include "weft/runtime/CollectiveFacts.h"
 
+#include <algorithm>
+
 namespace weft::runtime {
 
 /// Reads what the session's collectives have counted, between runs; what ranks tell each other
@@ -18,6 +20,12 @@ public:
   void start();
   /// `sent` is then what was sent since `start`.
   void stop();
+  /// The same of local rank `rank` alone, on its own thread; `own` is by communicator.
+  void start(size_t rank);
+  void stop(size_t rank, std::vector<Volume> &own) const;
+  /// Makes `sent` that of the rank that sent most, of what was `add`ed since.
+  void clear() { std::fill(sent.begin(), sent.end(), Volume()); }
+  void add(const std::vector<Volume> &own);
   /// Makes `sent` that of the processes that sent most. Collective.
   Status reduce(weft_session &session);
 
@@ -36,6 +44,7 @@ private:
   const weft_session &session;
   std::vector<std::string> names;
   std::vector<Volume> before; // [rank][communicator]
+  std::vector<Volume> room;   // of one rank
 };
 
 } // namespace weft::runtime

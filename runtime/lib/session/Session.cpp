@@ -39,16 +39,7 @@ void partJob(weft_session &session, RankContext &rank) {
   rank.status = rank.part();
   failIfNotOk(session, rank);
 }
-void runJob(weft_session &session, RankContext &rank) {
-  Injection injection;
-  if (session.options.inject_rank == rank.rank()) {
-    injection.command = session.options.inject_command;
-    injection.stall = session.options.inject_stall != 0;
-    if (rank.slot().steps.load() == session.options.inject_flip + 1)
-      rank.flipOnce();
-  }
-  rank.status = rank.runProgram(session.program, injection);
-}
+void runJob(weft_session &session, RankContext &rank) { rank.status = session.runOn(rank); }
 
 Status bindKernels(const ProgramView &p, const weft_kernel_entry *kernels, uint64_t count,
                    std::vector<const weft_kernel_entry *> &result) {
@@ -280,7 +271,7 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
     WEFT_TRY(session->ranks.back()->open(device));
   }
   session->statistics.pinned_cores = pin ? uint32_t(share.own.size()) : 0;
-  session->pairs.resize(session->ranks.size());
+  session->posted.resize(session->ranks.size() * Worker::kMostJobs);
   WEFT_TRY(session->onRanks<prepareJob>());
   weft_statistics &s = session->statistics;
   s.threads_per_rank = threads;
@@ -318,15 +309,81 @@ void weft_session::setTimeout(double seconds) {
     shared.board.header().timeout.store(seconds, std::memory_order_relaxed);
 }
 
-void weft_session::abortIfLate(std::optional<Waited> &waited) {
+void weft_session::post(RankJob job, void *context) {
+  Posted *slots = &posted[turn++ % Worker::kMostJobs * ranks.size()];
+  ++inWork;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    slots[i] = {this, ranks[i].get(), job, context};
+    ranks[i]->slot().host.store(Doing::Nothing);
+    ranks[i]->thread().post(
+        [](void *argument) {
+          auto *own = static_cast<Posted *>(argument);
+          auto &doing = own->rank->slot().streams[0].doing;
+          doing.store(Doing::Computing);
+          own->job(*own->session, *own->rank, own->context);
+          doing.store(Doing::Nothing);
+        },
+        &slots[i]);
+  }
+}
+
+Status weft_session::await(unsigned left) {
+  Clock::time_point failed{};
+  std::optional<Waited> waiting;
+  for (std::unique_ptr<RankContext> &rank : ranks)
+    rank->slot().host.store(Doing::Nothing);
+  for (std::unique_ptr<RankContext> &rank : ranks)
+    while (!rank->thread().waitFor(0.1, left)) {
+      if (!world.aborted()) {
+        abortIfLate(waiting, left);
+        continue;
+      }
+      if (failed == Clock::time_point{})
+        failed = Clock::now();
+      if (secondsSince(failed) > kGraceSeconds) {
+        broken = true;
+        Status status = world.failure();
+        std::string place = describePlace(view(), rank->slot());
+        return {status.code(), status.text() + "; rank " + std::to_string(rank->rank()) +
+                                   " does not react" + (place.empty() ? "" : " in " + place)};
+      }
+    }
+  inWork = std::min(inWork, left);
+  if (world.aborted())
+    return world.failure();
+  for (std::unique_ptr<RankContext> &rank : ranks)
+    rank->slot().host.store(Doing::Computing);
+  return {};
+}
+
+void weft_session::abortIfLate(std::optional<Waited> &waited, unsigned left) {
   auto done = std::find_if(ranks.begin(), ranks.end(),
-                           [](const auto &rank) { return rank->thread().waitFor(0); });
+                           [&](const auto &rank) { return rank->thread().waitFor(0, left); });
   if (done == ranks.end())
     return;
   if (!waited)
     waited.emplace();
   if (waited->seconds() > world.timeoutSeconds())
     world.abort((*done)->judged({StatusCode::Hang, "the other ranks did not end in time"}));
+}
+
+Status weft_session::runOn(RankContext &rank) {
+  Injection injection;
+  if (options.inject_rank == rank.rank()) {
+    injection.command = options.inject_command;
+    injection.stall = options.inject_stall != 0;
+    if (rank.slot().steps.load() == options.inject_flip + 1)
+      rank.flipOnce();
+  }
+  return rank.runProgram(program, injection);
+}
+
+void weft_session::count(const RunFigures &run) {
+  statistics.runs += 1;
+  statistics.run_seconds += run.seconds;
+  statistics.communication_seconds += run.communication;
+  statistics.collective_seconds += run.overlap.communication / double(ranks.size());
+  statistics.hidden_seconds += run.overlap.hidden / double(ranks.size());
 }
 
 uint64_t weft::runtime::stateBytes(const weft_session &session) {
@@ -472,21 +529,10 @@ int32_t weft_run(weft_session *session, const char *program, weft_status *status
   Status result = session->onRanks<runJob>();
   if (!result.ok()) // a rank's thread may still write what is read below
     return report(result, status);
-  double slowest = 0, communication = 0;
-  Overlap overlap;
-  for (std::unique_ptr<RankContext> &rank : session->ranks) {
-    overlap += rank->lastOverlap();
-    if (rank->lastSeconds() > slowest) {
-      slowest = rank->lastSeconds();
-      communication = rank->lastCommunicationSeconds();
-    }
-  }
-  session->statistics.runs += 1;
-  session->statistics.run_seconds += slowest;
-  session->statistics.communication_seconds += communication;
-  double ranks = double(session->ranks.size());
-  session->statistics.collective_seconds += overlap.communication / ranks;
-  session->statistics.hidden_seconds += overlap.hidden / ranks;
+  RunFigures run;
+  for (std::unique_ptr<RankContext> &rank : session->ranks)
+    run.add(rank->lastRun());
+  session->count(run);
   return report({}, status);
 }
 

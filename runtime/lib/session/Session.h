@@ -35,55 +35,31 @@ struct weft_session {
 
   const weft::runtime::ProgramView &view() const { return shared.program; }
 
-  /// Runs `job` on every rank's own thread and waits for all.
+  using RankJob = void (*)(weft_session &session, weft::runtime::RankContext &rank, void *context);
+  /// Has every rank's own thread do `job`, behind another one that is still in work.
+  void post(RankJob job, void *context);
+  /// Waits until every rank has at most `left` jobs. Fails if a rank did.
+  weft::runtime::Status await(unsigned left = 0);
+
+  /// Runs `Function` on every rank's own thread and waits for all.
   template <void (*Function)(weft_session &, weft::runtime::RankContext &)>
   weft::runtime::Status onRanks() {
     if (world.aborted()) // perhaps by a rank whose thread still works
       return world.failure();
-    for (size_t i = 0; i < ranks.size(); ++i) {
-      pairs[i] = {this, ranks[i].get()};
-      ranks[i]->slot().host.store(weft::runtime::Doing::Nothing);
-      ranks[i]->thread().post(
-          [](void *argument) {
-            auto *pair = static_cast<PairSlot *>(argument);
-            auto &doing = pair->rank->slot().streams[0].doing;
-            doing.store(weft::runtime::Doing::Computing);
-            Function(*pair->session, *pair->rank);
-            doing.store(weft::runtime::Doing::Nothing);
-          },
-          &pairs[i]);
-    }
-    weft::runtime::Clock::time_point failed{};
-    std::optional<weft::runtime::Waited> waiting;
+    post([](weft_session &session, weft::runtime::RankContext &rank,
+            void *) { Function(session, rank); },
+         nullptr);
+    weft::runtime::Status status = await();
     for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
-      while (!rank->thread().waitFor(0.1)) {
-        if (!world.aborted()) {
-          abortIfLate(waiting);
-          continue;
-        }
-        if (failed == weft::runtime::Clock::time_point{})
-          failed = weft::runtime::Clock::now();
-        if (weft::runtime::secondsSince(failed) > kGraceSeconds) {
-          broken = true;
-          weft::runtime::Status status = world.failure();
-          std::string place = describePlace(view(), rank->slot());
-          return {status.code(), status.text() + "; rank " + std::to_string(rank->rank()) +
-                                     " does not react" + (place.empty() ? "" : " in " + place)};
-        }
-      }
-    if (world.aborted())
-      return world.failure();
-    for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
-      rank->slot().host.store(weft::runtime::Doing::Computing);
-    for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
-      if (!rank->status.ok())
+      if (status.ok() && !rank->status.ok())
         return rank->status;
-    return {};
+    return status;
   }
 
-  /// Ranks that are done with a job wait for the others no longer than ranks that are processes do;
-  /// `waited` begins when the first one is seen to.
-  void abortIfLate(std::optional<weft::runtime::Waited> &waited);
+  /// Runs `program` on a rank; called on its own thread.
+  weft::runtime::Status runOn(weft::runtime::RankContext &rank);
+  /// Adds a run of the local ranks to the statistics.
+  void count(const weft::runtime::RunFigures &run);
 
   /// How long ranks wait for each other from here on; 0 = as long as ever. All processes call it
   /// with the same number.
@@ -95,7 +71,7 @@ struct weft_session {
     if (world.aborted())
       return world.failure();
     BoardSlot &slot = shared.board.slot(firstRank);
-    slot.host.store(Doing::Waiting);
+    slot.host.store(inWork > 0 ? Doing::Nothing : Doing::Waiting); // a rank's streams tell more
     Status status = commCall(call);
     if (!status.ok() && !world.aborted())
       world.abort(judge(shared.board, view(), firstRank, status, world.timeoutSeconds()));
@@ -105,11 +81,19 @@ struct weft_session {
     return {};
   }
 
-  struct PairSlot {
+  struct Posted {
     weft_session *session;
     weft::runtime::RankContext *rank;
+    RankJob job;
+    void *context;
   };
-  std::vector<PairSlot> pairs;
+  std::vector<Posted> posted;    // of all ranks the last kMostJobs
+  unsigned turn = 0, inWork = 0; // jobs that each rank was given, and has
+
+private:
+  /// Ranks that are done wait for the others no longer than ranks that are processes do; `waited`
+  /// begins when the first one is seen to be.
+  void abortIfLate(std::optional<weft::runtime::Waited> &waited, unsigned left);
 };
 
 namespace weft::runtime {

@@ -217,10 +217,17 @@ Status BatchFeed::finish() {
       if (!rank->holds(port))
         continue;
       const ShardMap &map = rank->map(port.placement);
-      parts.push_back({rank.get(), i, &map,
-                       std::vector<char>(size_t(map.numLocal()) * dtypeBytes(port.dtype))});
+      parts.push_back({rank.get(), i, &map, {}});
     }
+  keep(1);
   return {};
+}
+
+void BatchFeed::keep(unsigned batches) {
+  kept = batches;
+  for (Part &part : parts)
+    part.staging.assign(kept, std::vector<char>(size_t(part.map->numLocal()) *
+                                                dtypeBytes(bindings[part.binding].port->dtype)));
 }
 
 /// Whether two files give a batch the same numbers.
@@ -293,6 +300,7 @@ bool BatchFeed::canFillUp() const {
 void BatchFeed::start(int64_t first, int64_t last) {
   position = first;
   end = last;
+  ++number;
   worker.post([](void *self) { static_cast<BatchFeed *>(self)->prepare(); }, this);
 }
 
@@ -315,7 +323,7 @@ void BatchFeed::fill(Part &part, const ShardMap::Run &run) {
     int64_t offset = global % b.inner;
     int64_t count = std::min(run.count - done, b.inner - offset);
     int64_t sample = rows[size_t(global / b.inner)];
-    char *to = part.staging.data() + (run.local + done) * bytes;
+    char *to = part.staging[size_t(number) % kept].data() + (run.local + done) * bytes;
     if (sample >= 0) {
       read(b, sample, offset, count, to);
     } else if (b.isLabels && isSigned(type)) {
@@ -409,10 +417,22 @@ void BatchFeed::countLabels(const Part &part, const char *labels, int64_t count)
 
 Status BatchFeed::take() {
   worker.wait();
-  WEFT_TRY(status);
-  for (Part &part : parts)
-    WEFT_TRY(part.rank->device().upload(part.rank->buffer(*bindings[part.binding].port).offset,
-                                        part.staging.data(), part.staging.size()));
   counted = counting;
+  return status;
+}
+
+Status BatchFeed::put(RankContext &rank, int64_t batch) const {
+  for (const Part &part : parts) {
+    const std::vector<char> &staging = part.staging[size_t(batch) % kept];
+    if (part.rank == &rank)
+      WEFT_TRY(rank.device().upload(rank.buffer(*bindings[part.binding].port).offset,
+                                    staging.data(), staging.size()));
+  }
+  return {};
+}
+
+Status BatchFeed::putAll() const {
+  for (std::unique_ptr<RankContext> &rank : session.ranks)
+    WEFT_TRY(put(*rank, number));
   return {};
 }

@@ -14,7 +14,7 @@ namespace weft::runtime {
 /// The first dimension of every input that is fed counts the batch's samples.
 /// Every rank reads the elements of its own shards and no others. A thread
 /// reads and converts the next batch while a step runs; nothing is allocated
-/// per batch.
+/// per batch. Batches are counted from 0, as they are begun.
 class BatchFeed {
 public:
   /// What is fed is known by its names: the integer input and its labels, as
@@ -40,6 +40,8 @@ public:
   void addConstant(const std::string &name) { constants.push_back(name); }
   /// Checks that every input is fed and that the files agree.
   Status finish();
+  /// Keeps so many batches, the one that is being read included; before the first one is.
+  void keep(unsigned batches);
 
   bool empty() const { return bindings.empty(); }
   int64_t batch() const { return batchSize; }
@@ -55,8 +57,12 @@ public:
   /// Begins to read the batch at positions [position, position + batch()), of
   /// which those from `end` on are filled up with samples that do not count.
   void start(int64_t position, int64_t end = std::numeric_limits<int64_t>::max());
-  /// Waits for the batch and puts it into the inputs.
+  /// Waits for the batch that was begun last.
   Status take();
+  /// Puts batch `number`, which was taken and is kept, into a rank's inputs.
+  Status put(RankContext &rank, int64_t number) const;
+  /// The batch that was taken last, into those of all ranks.
+  Status putAll() const;
   /// Whether batches can be filled up.
   bool canFillUp() const;
   /// Whether labels say what counts; else all batches count alike.
@@ -84,7 +90,7 @@ private:
     RankContext *rank;
     size_t binding;
     const ShardMap *map;
-    std::vector<char> staging;
+    std::vector<std::vector<char>> staging; // of each batch that is kept
   };
 
   Status findInput(const std::string &name, const Port *&port) const;
@@ -113,9 +119,10 @@ private:
   std::vector<Part> parts;
   std::vector<int64_t> rows; // sample of each row of the batch, -1 = none
   int64_t batchSize = 0, numSamples = 0;
+  unsigned kept = 1;
   SampleOrder order;
   // The batch in work.
-  int64_t position = 0, end = 0;
+  int64_t position = 0, end = 0, number = -1;
   Status status;
   double counting = 0, counted = 0;
   int64_t unreleased = 0; // bytes read since the files' pages were given back

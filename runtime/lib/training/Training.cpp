@@ -2,15 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/runtime/Training.h"
 
-#include "base/Convert.h"
 #include "base/Interrupt.h"
 #include "checkpoint/CheckpointGroup.h"
 #include "job/Agreement.h"
 #include "session/Generation.h"
-#include "session/SentMeter.h"
 #include "training/BatchFeed.h"
 #include "training/Replicas.h"
-#include "training/StepLimit.h"
+#include "training/StepRunner.h"
 #include "training/TrainingLog.h"
 
 #include "weft/runtime/Checkpoint.h"
@@ -25,42 +23,13 @@ using namespace weft::runtime;
 
 namespace {
 
-/// A scalar output that some stage's ranks hold, all alike.
-struct ScalarOutput {
-  const Port *port = nullptr;
-
-  /// `holds` becomes 1 if a rank of this process has it; then its value is read.
-  Status read(weft_session &session, double &holds, double &value) const {
-    for (std::unique_ptr<RankContext> &rank : session.ranks) {
-      if (!port || !rank->holds(*port))
-        continue;
-      alignas(8) char bytes[8];
-      WEFT_TRY(rank->device().download(bytes, rank->buffer(*port).offset, dtypeBytes(port->dtype)));
-      convertElements(port->dtype, bytes, DType::F64, &value, 1);
-      holds = 1;
-      return {};
-    }
-    return {};
-  }
-};
-
-/// What the processes tell each other after every run.
-struct Report {
-  static constexpr size_t kValues = 3;
-  double has[kValues], value[kValues]; // scalar outputs
-  double stop, seconds, communication, memory, counted;
-  double collectives, hidden; // seconds, of a rank of the process
-};
-constexpr size_t kReportSize = sizeof(Report) / sizeof(double);
-static_assert(sizeof(Report) % sizeof(double) == 0, "a table of doubles");
-
 class Trainer {
 public:
   Trainer(weft_session &session, const TrainingOptions &options, bool speaks)
       : session(session), options(options), p(session.view()), roles(findRoles()),
-        log(speaks, !roles.tokens.empty(), {options.quiet, options.logEvery}), sent(session),
-        message(kReportSize + 2 * sent.sent.size()), steps(session, "step", roles),
-        evaluation(session, "eval", roles), generator(session) {}
+        log(speaks, !roles.tokens.empty(), {options.quiet, options.logEvery}), reports(session),
+        steps(session, "step", roles), evaluation(session, "eval", roles), generator(session),
+        runner(session, steps, reports) {}
 
   Status run() {
     if (options.interrupt)
@@ -121,22 +90,20 @@ private:
 
   /// Everything that can be wrong with the command line, before slow things.
   Status prepare() {
-    processes.open(session, message.size());
+    reports.open();
     trains = options.steps > 0;
     evaluates = !options.evalData.empty() || !options.evalDataTokens.empty();
     if (trains) {
       WEFT_TRY(feed(steps, options.data, options.dataTokens));
       for (const std::string &doubt : steps.doubts())
         log.warning(doubt);
-      WEFT_TRY(findScalar("step", "loss", outputs[0]));
-      WEFT_TRY(findScalar("step", "grad_norm", outputs[1]));
-      WEFT_TRY(findScalar("step", "lr", outputs[2]));
+      WEFT_TRY(runner.open(options.runAhead));
       if (options.replicasEvery > 0)
         replicas.emplace(session);
     }
     if (evaluates) {
       WEFT_TRY(feed(evaluation, options.evalData, options.evalDataTokens));
-      WEFT_TRY(findScalar("eval", "loss", evalLoss));
+      WEFT_TRY(evalLoss.find(p, "eval", "loss"));
       if (!evaluation.canFillUp() && evaluation.samples() < evaluation.batch())
         return Status::user("the data for --eval-every has " +
                             std::to_string(evaluation.samples()) + " samples, but a batch is " +
@@ -209,18 +176,6 @@ private:
     return target.finish();
   }
 
-  Status findScalar(const char *program, const char *name, ScalarOutput &output) {
-    uint32_t index = 0;
-    WEFT_TRY(findProgram(p, program, index));
-    for (const Port &port : p.Ports().slice(p.Programs()[index].outputs))
-      if (p.string(port.name) == name && port.shape.count == 0)
-        output.port = &port;
-    if (!output.port)
-      return Status::internal(std::string("program '") + program + "' has no scalar output '" +
-                              name + "'");
-    return {};
-  }
-
   bool shows() const { return log.isSpeaking() && !options.quiet; }
 
   Status loadState() {
@@ -287,25 +242,28 @@ private:
       log.note("all %lld steps are done", static_cast<long long>(options.steps));
       return {};
     }
-    steps.start(info.samples);
+    runner.start(info.step, info.samples, options.steps);
     log.begin(info.step, options.steps);
     bool cut = false; // an evaluation that was due is not there
-    while (info.step < options.steps && !stopped) {
+    while (info.step < options.steps && !(stopped && runner.nextBegun() == info.step)) {
+      while (!stopped && runner.nextBegun() < mostBegun())
+        WEFT_TRY(runner.begin());
       StepRecord record;
-      WEFT_TRY(oneStep(record));
-      bool due = evaluates && (options.evalEvery > 0 ? info.step % options.evalEvery == 0
-                                                     : info.step == options.steps);
+      WEFT_TRY(endStep(record));
+      bool due = evaluates && isEvaluationDue(info.step);
       if (due && !stopped)
         WEFT_TRY(evaluate(record));
       cut = due && !record.evaluated;
-      bool last = stopped || info.step == options.steps;
+      bool last = runner.nextBegun() == info.step && (stopped || info.step == options.steps);
       log.step(record);
       if (options.onStep)
         options.onStep(record.step);
-      if (!std::isfinite(record.loss))
+      if (!std::isfinite(record.loss)) {
+        WEFT_TRY(runner.rest());
         return spoiled(record);
-      bool saves = writer && (last || isDue(options.saveEvery));
-      if (replicas && (last || saves || isDue(options.replicasEvery)))
+      }
+      bool saves = writer && (last || isDue(info.step, options.saveEvery));
+      if (replicas && (last || saves || isDue(info.step, options.replicasEvery)))
         WEFT_TRY(compareReplicas(record.step));
       if (saves)
         WEFT_TRY(save(last));
@@ -322,8 +280,20 @@ private:
     return {};
   }
 
-  /// What is done every so many steps, 0 = never, behind the one that was done.
-  bool isDue(int64_t every) const { return every > 0 && info.step % every == 0; }
+  /// What is done every so many steps, 0 = never, when `step` steps are done.
+  static bool isDue(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
+  bool isEvaluationDue(int64_t step) const {
+    return options.evalEvery > 0 ? isDue(step, options.evalEvery) : step == options.steps;
+  }
+
+  /// The step in work, and one ahead unless there is something to do between them with all ranks.
+  int64_t mostBegun() const {
+    int64_t next = info.step + 1;
+    bool rests = (evaluates && isEvaluationDue(next)) ||
+                 (writer && isDue(next, options.saveEvery)) ||
+                 (replicas && isDue(next, options.replicasEvery));
+    return std::min(options.steps, runner.runsAhead() && !rests ? next + 1 : next);
+  }
 
   Status compareReplicas(int64_t step) {
     Status status = replicas->compare(step);
@@ -338,38 +308,17 @@ private:
             status.text() + "; --resume " + writer->lastCommitted() + " has the last that agreed"};
   }
 
-  Status oneStep(StepRecord &record) {
-    Clock::time_point start = Clock::now();
-    for (std::unique_ptr<RankContext> &rank : session.ranks)
-      rank->slot().steps.store(info.step + 1);
-    WEFT_TRY(steps.take());
-    WEFT_TRY(meetForStep());
-    int64_t next = info.samples + steps.batch();
-    if (info.step + 1 < options.steps)
-      steps.start(next);
-    weft_statistics before, after;
-    weft_get_statistics(&session, &before);
-    sent.start();
-    WEFT_TRY(runProgram("step"));
-    sent.stop();
-    weft_get_statistics(&session, &after);
-    Report mine{};
-    for (size_t i = 0; i < Report::kValues; ++i)
-      WEFT_TRY(outputs[i].read(session, mine.has[i], mine.value[i]));
+  Status endStep(StepRecord &record) {
+    Report mine{}, all{};
+    WEFT_TRY(runner.end(mine));
+    log.remark("step", runner.remark());
     mine.stop = interrupted();
-    mine.seconds = secondsSince(start);
-    mine.communication = (after.communication_seconds - before.communication_seconds) /
-                         std::max(1e-12, after.run_seconds - before.run_seconds);
-    mine.collectives = after.collective_seconds - before.collective_seconds;
-    mine.hidden = after.hidden_seconds - before.hidden_seconds;
     mine.memory = memory.peak();
     mine.memory = mine.memory > options.baseMemory
                       ? (mine.memory - options.baseMemory) / double(session.ranks.size())
                       : 0;
-    Report all{};
-    WEFT_TRY(agree(mine, all));
-    session.setTimeout(0);
-    limit.took(all.seconds);
+    WEFT_TRY(reports.exchange(mine, all));
+    runner.told(all);
     heed(int(all.stop), mine.seconds);
     record.step = info.step;
     record.steps = options.steps;
@@ -379,24 +328,14 @@ private:
     record.seconds = all.seconds;
     record.tokens = double(steps.elementsPerBatch());
     record.communicationShare = all.communication;
-    record.collectiveSeconds = all.collectives / double(processes.count());
+    record.collectiveSeconds = all.collectives / double(reports.count());
     record.overlap = all.collectives > 0 ? all.hidden / all.collectives : 0;
-    record.sent = &sent;
+    record.sent = &reports.sent;
     record.memoryBytes = peakBytes = all.memory;
     record.predictedBytes = predictedBytes();
     record.epoch = info.samples / steps.samples();
     info.step += 1;
-    info.samples = next;
-    return {};
-  }
-
-  /// In a step ranks wait for each other, and for nothing else that may take long: a batch, or a
-  /// file or pipe that takes the log. So all have these behind them first.
-  Status meetForStep() {
-    const double nothing = 0;
-    WEFT_TRY(processes.exchange(&nothing, 1));
-    if (session.options.timeout_seconds == 0)
-      session.setTimeout(limit.seconds());
+    info.samples += steps.batch();
     return {};
   }
 
@@ -418,39 +357,6 @@ private:
     return {};
   }
 
-  /// The first process that holds a value tells it; counts add up; of the rest
-  /// the largest counts, also of what was sent.
-  Status agree(const Report &mine, Report &all) {
-    std::memcpy(message.data(), &mine, sizeof mine);
-    for (size_t c = 0; c < sent.sent.size(); ++c) {
-      message[kReportSize + 2 * c] = double(sent.sent[c].messages);
-      message[kReportSize + 2 * c + 1] = double(sent.sent[c].bytes);
-    }
-    WEFT_TRY(processes.exchange(message.data(), message.size()));
-    for (int64_t i = 0; i < processes.count(); ++i) {
-      Report other;
-      std::memcpy(&other, processes.of(i), sizeof other);
-      const double *counts = processes.of(i) + kReportSize;
-      for (Volume &volume : sent.sent) {
-        volume.messages = std::max(volume.messages, uint64_t(*counts++));
-        volume.bytes = std::max(volume.bytes, uint64_t(*counts++));
-      }
-      for (size_t j = 0; j < Report::kValues; ++j)
-        if (other.has[j] != 0 && all.has[j] == 0) {
-          all.has[j] = 1;
-          all.value[j] = other.value[j];
-        }
-      all.stop = std::max(all.stop, other.stop);
-      all.seconds = std::max(all.seconds, other.seconds);
-      all.communication = std::max(all.communication, other.communication);
-      all.memory = std::max(all.memory, other.memory);
-      all.counted += other.counted;
-      all.collectives += other.collectives;
-      all.hidden += other.hidden;
-    }
-    return {};
-  }
-
   /// The mean over all elements that count, whatever the batches. Nothing is
   /// recorded if the run is stopped meanwhile.
   Status evaluate(StepRecord &record) {
@@ -464,6 +370,7 @@ private:
     for (int64_t at = 0; at < end; at += batch) {
       Clock::time_point begun = Clock::now();
       WEFT_TRY(evaluation.take());
+      WEFT_TRY(evaluation.putAll());
       Report mine{}, all{};
       mine.counted = evaluation.countedHere();
       if (at + batch < end)
@@ -471,7 +378,7 @@ private:
       WEFT_TRY(runProgram("eval"));
       WEFT_TRY(evalLoss.read(session, mine.has[0], mine.value[0]));
       mine.stop = interrupted();
-      WEFT_TRY(agree(mine, all));
+      WEFT_TRY(reports.exchange(mine, all));
       heed(int(all.stop), secondsSince(begun));
       if (stopped)
         return {};
@@ -545,7 +452,7 @@ private:
   }
 
   void reportTraffic() {
-    if (std::string text = sent.text(1); trains && !text.empty())
+    if (std::string text = reports.sent.text(1); trains && !text.empty())
       log.note("a rank sent at most %s a step", text.c_str());
   }
 
@@ -572,22 +479,20 @@ private:
   BatchFeed::Roles roles;
   TrainingLog log;
   MemoryMeter memory;
-  Processes processes;
-  SentMeter sent;              // in the last step
-  std::vector<double> message; // a Report, and of each communicator messages and bytes
+  Reports reports;
   BatchFeed steps, evaluation;
   Generator generator;
   std::unique_ptr<CheckpointWriter> writer;
   std::optional<Replicas> replicas; // to be compared
   bool replicasTold = false;        // that there are none
   CheckpointInfo info;
-  ScalarOutput outputs[Report::kValues], evalLoss; // loss, grad_norm, lr
-  bool resumes = false;                            // from a checkpoint that is there
+  ScalarOutput evalLoss;
+  bool resumes = false; // from a checkpoint that is there
   bool trains = false, evaluates = false, evaluated = false, stopped = false;
   double peakBytes = 0;
-  StepLimit limit; // where no --timeout was given
   int64_t savedStep = -1;
   Status saveFailure;
+  StepRunner runner; // last, as it waits for steps that use the others
 };
 
 } // namespace

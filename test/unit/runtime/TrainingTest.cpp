@@ -242,6 +242,7 @@ TEST(BatchFeed, EveryLayoutSeesTheSameTokens) {
       for (int64_t step = 0; step < 7; ++step) {
         feed.start(step * kBatch);
         ASSERT_TRUE(feed.take().ok());
+        ASSERT_TRUE(feed.putAll().ok());
         std::vector<int64_t> inputs = s.input("tokens"), labels = s.input("labels");
         for (int64_t i = 0; i < kBatch * kSequence; ++i) {
           uint64_t position = uint64_t(step * kBatch + i / kSequence);
@@ -271,6 +272,7 @@ TEST(BatchFeed, FillsUpWithLabelsThatDoNotCount) {
   for (int64_t first : {0, 6}) {
     feed.start(first, 8);
     ASSERT_TRUE(feed.take().ok());
+    ASSERT_TRUE(feed.putAll().ok());
     int64_t counted = 0;
     std::vector<int64_t> found = s.input("labels");
     for (int64_t i = 0; i < kBatch * kSequence; ++i) {
