@@ -54,8 +54,8 @@ public:
     for (OpOperand &result : end->getOpOperands()) {
       StringAttr state = nn::updatedState(function, result.getOperandNumber());
       auto home = state ? homes.find(state.getValue()) : homes.end();
-      // Numbers such as the loss are everybody's; an output is where it is made.
-      if (state || isScalar(result.get()))
+      // An output is where it is made.
+      if (state || isPart(result.get()))
         result.set(brought(result.get(), home == homes.end() ? everywhere : stagesOf(home->second),
                            end, /*exactly=*/true));
     }
@@ -185,19 +185,23 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
     if (failed(costs))
       return signalPassFailure();
     std::vector<RatedSchedule> rated;
-    if (schedule.empty()) {
+    bool isSearched = StringRef(schedule) == kSearch;
+    if (schedule.empty() || isSearched) {
       FailureOr<std::vector<RatedSchedule>> all =
-          rateSchedules(getOperation(), *costs, stages, stageCosts);
+          isSearched ? searchSchedule(getOperation(), *costs, stages, stageCosts)
+                     : rateSchedules(getOperation(), *costs, stages, stageCosts);
       if (failed(all))
         return signalPassFailure();
       rated = std::move(*all);
     }
     // Where none fits the cut tells why.
-    std::string name = schedule;
-    if (name.empty())
-      name = rated.empty() ? "1f1b" : rated.front().name;
+    std::string name = !rated.empty()                   ? rated.front().name
+                       : schedule.empty() || isSearched ? std::string("1f1b")
+                                                        : std::string(schedule);
+    int64_t microbatches = mesh.getValue().groupSize(mesh.getValue().temporalAxes());
     llvm::Expected<pipeline::Schedule> chosen =
-        scheduleOf(name, size, mesh.getValue().groupSize(mesh.getValue().temporalAxes()));
+        rated.empty() ? scheduleOf(name, size, microbatches)
+                      : llvm::Expected<pipeline::Schedule>(rated.front().schedule);
     if (!chosen) {
       getOperation().emitError() << llvm::toString(chosen.takeError());
       return signalPassFailure();
@@ -233,7 +237,7 @@ private:
     getOperation()->setAttr(
         kChunkRowsAttr, writeChunkRows(&getContext(), chunkRows(function, cut, costs.model().mesh(),
                                                                 schedule, each)));
-    RatedSchedule own = rate(std::move(name), schedule, each);
+    RatedSchedule own = rate(std::move(name), schedule, each, cut.meet());
     Builder builder(&getContext());
     std::string text;
     llvm::raw_string_ostream stream(text);

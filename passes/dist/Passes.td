@@ -257,8 +257,9 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
     is held by the stages whose ops read it, and the optimizer's state and ops with it; a tied one by several. Masks, positions and casts
     are made wherever they are read. Gradients take the line back: each op runs at the latest stage, not behind the
     gradients it reads, that has the weights and activations it reads. Numbers of several stages that are added up, such as the squares of all
-    gradients, are added up on each stage before one sum over the stages. Other programs go by where their weights are. Inputs and scalars are
-    on all stages, other results where they are made.
+    gradients, are added up on each stage before one sum over the stages; if only results need them, in the order of stages, each of which adds its
+    own to what comes from the one before. Other programs go by where their weights are. Inputs and scalars of the state are on all stages, results
+    where they are made.
 
     Nodes in `dist.node_stages` go on the stages that it says, which is what the model asks for; where `schedule` is empty, only schedules
     for which that is possible are looked at, if there are any. A warning tells of what is not possible, or not what `stages` says. Where the module has `dist.recorded`, it gets

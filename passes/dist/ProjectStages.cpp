@@ -32,7 +32,8 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
       return markAllAnalysesPreserved();
     AxisList temporal = mesh.temporalAxes();
     std::string text = schedule;
-    if (auto cut = getOperation()->getAttrOfType<StringAttr>(kScheduleAttr); cut && text.empty())
+    if (auto cut = getOperation()->getAttrOfType<StringAttr>(kScheduleAttr);
+        cut && (text.empty() || isSearched(text)))
       text = cut.str();
     llvm::Expected<pipeline::Schedule> chosen =
         scheduleOf(text, mesh.size(*axis), mesh.groupSize(temporal));
@@ -77,6 +78,12 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
   }
 
 private:
+  /// Whether the schedule of the cut is the one that `text` asks for.
+  bool isSearched(StringRef text) {
+    auto reason = getOperation()->getAttrOfType<StringAttr>(kScheduleReasonAttr);
+    return text == kSearch && reason && reason.getValue().starts_with(kSearch);
+  }
+
   /// Inputs and outputs in their order. What has no name gets that of its number here, because a
   /// stage counts only those that it has.
   static ArrayAttr portsOf(func::FuncOp program) {

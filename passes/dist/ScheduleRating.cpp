@@ -5,11 +5,14 @@
 #include "passes/dist/StageAssignment.h"
 #include "passes/dist/StageChoice.h"
 #include "passes/dist/StageCut.h"
+#include "passes/dist/StageSchedule.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Pipeline/Generate.h"
+#include "weft/Pipeline/Search.h"
 #include "weft/Pipeline/Simulate.h"
 
-#include <limits>
+#include "llvm/Support/Threading.h"
+
 #include <map>
 
 using namespace mlir;
@@ -58,19 +61,25 @@ pipeline::Costs chunkCosts(func::FuncOp program, StageAssignment &chunks, const 
   return result;
 }
 
-RatedSchedule rate(std::string name, pipeline::Schedule schedule, const pipeline::Costs &chunks) {
+/// Not if the program has no gradients.
+static bool hasWayBack(const pipeline::Costs &costs) {
+  return llvm::any_of(costs.chunks, [](const pipeline::ChunkCosts &chunk) {
+    return chunk.backward + chunk.weight > 0;
+  });
+}
+
+RatedSchedule rate(std::string name, pipeline::Schedule schedule, const pipeline::Costs &chunks,
+                   bool meet) {
   RatedSchedule rated{std::move(name), std::move(schedule)};
   pipeline::Schedule run = rated.schedule;
-  // A program without gradients has no way back, which would take the time of transfers.
-  if (llvm::all_of(chunks.chunks, [](const pipeline::ChunkCosts &chunk) {
-        return chunk.backward + chunk.weight == 0;
-      }))
+  // The way back would take the time of transfers.
+  if (!hasWayBack(chunks))
     for (std::vector<pipeline::Action> &actions : run.ranks)
       llvm::erase_if(actions, [](const pipeline::Action &action) {
         return action.kind != pipeline::Kind::Forward;
       });
   pipeline::Timing timing = *pipeline::simulate(run, chunks);
-  rated.seconds = timing.wall;
+  rated.seconds = meet ? timing.wall : timing.span;
   rated.wallBubble = std::max(0.0, pipeline::bubbleOf(chunks, rated.schedule, timing.wall));
   rated.spanBubble = std::max(0.0, pipeline::bubbleOf(chunks, rated.schedule, timing.span));
   rated.kept = *llvm::max_element(timing.peak);
@@ -105,12 +114,23 @@ SmallVector<func::FuncOp> programsByLead(ModuleOp module) {
   return list;
 }
 
-FailureOr<std::vector<RatedSchedule>> rateSchedules(ModuleOp module, const CostModel &costs,
-                                                    StringRef stages, StringRef stageCosts) {
-  std::vector<RatedSchedule> all;
+namespace {
+
+/// What the chunks of a cut cost; schedules that place chunks alike share the cut.
+struct Cut {
+  pipeline::Costs costs;
+  bool isAsAsked, meet;
+};
+using Cuts = std::map<std::vector<int32_t>, Cut>;
+
+} // namespace
+
+/// Cuts the program for all schedules with names, of which `all` has those that can be.
+static LogicalResult rateAll(ModuleOp module, const CostModel &costs, StringRef stages,
+                             StringRef stageCosts, Cuts &cuts, std::vector<RatedSchedule> &all) {
   SmallVector<func::FuncOp> programs = programsByLead(module);
   if (programs.empty())
-    return all;
+    return success();
   func::FuncOp program = programs.front();
   const Mesh &mesh = costs.mesh();
   int64_t ranks = mesh.size(*mesh.stageAxis()), microbatches = mesh.groupSize(mesh.temporalAxes());
@@ -120,8 +140,6 @@ FailureOr<std::vector<RatedSchedule>> rateSchedules(ModuleOp module, const CostM
   if (failed(ops))
     return failure();
   int64_t asked = llvm::divideCeil(uint64_t(chunksAsked(stagesAsked(whole.line()))), ranks);
-  // Schedules that place chunks alike share the cut, and whether it is as asked.
-  std::map<std::vector<int32_t>, std::pair<pipeline::Costs, bool>> cuts;
   for (const pipeline::Generator &generator : pipeline::generators()) {
     bool hasNumber = generator.leastChunksPerRank != generator.mostChunksPerRank;
     int64_t perRank = generator.leastChunksPerRank;
@@ -138,17 +156,62 @@ FailureOr<std::vector<RatedSchedule>> rateSchedules(ModuleOp module, const CostM
       StateHomes homes;
       if (failed(chunks.cut(*ops, stages, homes)))
         return failure();
-      cut->second = {chunkCosts(program, chunks, *ops), chunks.isAsAsked()};
+      cut->second = {chunkCosts(program, chunks, *ops), chunks.isAsAsked(), chunks.meet()};
     }
     all.push_back(rate(generator.name + (hasNumber ? ":" + std::to_string(perRank) : std::string()),
                        generator.make(int32_t(ranks), int32_t(perRank), int32_t(microbatches)),
-                       cut->second.first));
-    all.back().isAsAsked = cut->second.second;
+                       cut->second.costs, cut->second.meet));
+    all.back().isAsAsked = cut->second.isAsAsked;
   }
   auto isAsAsked = [](const RatedSchedule &rated) { return rated.isAsAsked; };
   if (llvm::any_of(all, isAsAsked))
     llvm::erase_if(all, std::not_fn(isAsAsked));
   sortBestFirst(all);
+  return success();
+}
+
+FailureOr<std::vector<RatedSchedule>> rateSchedules(ModuleOp module, const CostModel &costs,
+                                                    StringRef stages, StringRef stageCosts) {
+  Cuts cuts;
+  std::vector<RatedSchedule> all;
+  if (failed(rateAll(module, costs, stages, stageCosts, cuts, all)))
+    return failure();
+  return all;
+}
+
+FailureOr<std::vector<RatedSchedule>> searchSchedule(ModuleOp module, const CostModel &costs,
+                                                     StringRef stages, StringRef stageCosts,
+                                                     double most) {
+  Cuts cuts;
+  std::vector<RatedSchedule> all, found;
+  if (failed(rateAll(module, costs, stages, stageCosts, cuts, all)))
+    return failure();
+  for (const auto &[place, cut] : cuts) {
+    if (!hasWayBack(cut.costs) || llvm::none_of(all, [&, &place = place](const auto &rated) {
+          return rated.schedule.place == place;
+        }))
+      continue;
+    pipeline::SearchRequest request;
+    request.ranks = int32_t(costs.mesh().size(*costs.mesh().stageAxis()));
+    request.chunksPerRank = int32_t(place.size()) / request.ranks;
+    request.microbatches = all.front().schedule.microbatches;
+    request.place = place;
+    request.objective = cut.meet ? pipeline::Objective::Wall : pipeline::Objective::Span;
+    request.threads = llvm::hardware_concurrency().compute_thread_count();
+    pipeline::Costs within = cut.costs;
+    within.limit.assign(size_t(request.ranks), most);
+    std::string error;
+    if (std::optional<pipeline::SearchResult> best = pipeline::search(request, within, error))
+      found.push_back(rate(kSearch.str(), std::move(best->schedule), cut.costs, cut.meet));
+  }
+  sortBestFirst(found);
+  // Forward passes alone have no order to search for.
+  if (found.empty() && !all.empty() && !hasWayBack(cuts.begin()->second.costs)) {
+    found.push_back(all.front());
+    found.front().name = kSearch.str();
+  }
+  if (!found.empty())
+    all.insert(all.begin(), std::move(found.front()));
   return all;
 }
 

@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <limits>
+
 namespace weft::dist {
 
 class StageAssignment;
@@ -17,7 +19,9 @@ class StageAssignment;
 struct RatedSchedule {
   std::string name; // as scheduleOf reads it
   pipeline::Schedule schedule;
-  double seconds = 0; // of the passes of all microbatches, from the first start to the last end
+  /// Of the passes of all microbatches: from the first start to the last end, or, where stages do
+  /// not meet, the longest time of a rank from its own first start to its own last end.
+  double seconds = 0;
   /// The shares in which ranks idle: of these seconds, and of the longest time of a rank from its
   /// own first action to its own last one.
   double wallBubble = 0, spanBubble = 0;
@@ -34,7 +38,9 @@ pipeline::Costs chunkCosts(mlir::func::FuncOp program, StageAssignment &chunks,
                            const OpCosts &costs);
 
 /// Times the schedule, whose chunks cost `chunks`; forward passes alone if there is no way back.
-RatedSchedule rate(std::string name, pipeline::Schedule schedule, const pipeline::Costs &chunks);
+/// `meet`: StageAssignment's.
+RatedSchedule rate(std::string name, pipeline::Schedule schedule, const pipeline::Costs &chunks,
+                   bool meet);
 
 /// The programs of a module. The first one that updates state leads, as it has the most to do.
 llvm::SmallVector<mlir::func::FuncOp> programsByLead(mlir::ModuleOp module);
@@ -50,6 +56,14 @@ mlir::FailureOr<std::vector<RatedSchedule>> rateSchedules(mlir::ModuleOp module,
                                                           const CostModel &costs,
                                                           llvm::StringRef stages,
                                                           llvm::StringRef stageCosts);
+
+/// Of these all, behind the one that pipeline::search finds for the chunks of one of their cuts, of
+/// those under which no rank keeps more than `most` (RatedSchedule::kept): its name is kSearch, and
+/// without that limit it is no longer than any of them; without gradients it is the best of them.
+/// It is missing if none keeps so little.
+mlir::FailureOr<std::vector<RatedSchedule>>
+searchSchedule(mlir::ModuleOp module, const CostModel &costs, llvm::StringRef stages,
+               llvm::StringRef stageCosts, double most = std::numeric_limits<double>::infinity());
 
 } // namespace weft::dist
 

@@ -5,10 +5,12 @@
 #include "passes/dist/StageChoice.h"
 #include "passes/dist/StageCut.h"
 #include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Interfaces/Sum.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <map>
 #include <numeric>
 
 using namespace mlir;
@@ -399,11 +401,87 @@ void StageAssignment::placeUpdates() {
   }
 }
 
+bool StageAssignment::meet() const {
+  return !adding.empty() || llvm::none_of(classes, [](const auto &entry) {
+    return entry.second == StageClass::Optimizer;
+  });
+}
+
+void StageAssignment::findTold() {
+  for (Operation &op : llvm::reverse(function.getBody().front().without_terminator()))
+    if (classes.at(&op) == StageClass::Optimizer && llvm::all_of(op.getResults(), isScalar) &&
+        llvm::all_of(op.getUses(), [&](OpOperand &use) {
+          Operation *reader = use.getOwner();
+          return reader->hasTrait<OpTrait::IsTerminator>()
+                     ? !nn::updatedState(function, use.getOperandNumber())
+                     : told.contains(reader);
+        }))
+      told.insert(&op);
+}
+
+bool StageAssignment::isToldSum(Operation *op) const { return told.contains(op) && isSum(op); }
+
+/// Whether it is added to others by a sum that is placed with it.
+bool StageAssignment::isPartOfToldSum(Operation *op) const {
+  return isToldSum(op) && op->hasOneUse() && isToldSum(*op->user_begin()) &&
+         op->getResult(0).getType() == op->user_begin()->getResult(0).getType();
+}
+
+/// Adds in the order of stages what `root` and the sums that are part of it add.
+void StageAssignment::placeToldSum(Operation *root) {
+  SmallVector<Operation *> sums; // a sum before its parts
+  SmallVector<Value> addends, next{root->getResult(0)};
+  while (!next.empty()) {
+    Value value = next.pop_back_val();
+    Operation *maker = value.getDefiningOp();
+    if (!maker || (maker != root && !isPartOfToldSum(maker))) {
+      addends.push_back(value);
+      continue;
+    }
+    sums.push_back(maker);
+    for (Value operand : llvm::reverse(maker->getOperands()))
+      next.push_back(operand);
+  }
+  auto chunkOf = [&](Value value) -> int64_t {
+    const ChunkSet *makers = makersOf(value);
+    return makers ? makers->front() : -1;
+  };
+  auto stageOf = [&](Value value) {
+    int64_t chunk = chunkOf(value);
+    return chunk < 0 ? -1 : place[size_t(chunk)];
+  };
+  auto isLike = [&](Value value) { return value.getType() == root->getResult(0).getType(); };
+  if (llvm::all_of(addends, isLike)) {
+    std::map<int64_t, SmallVector<Value>> byStage;
+    for (Value value : addends)
+      byStage[stageOf(value)].push_back(value);
+    addends.clear();
+    for (const auto &[stage, values] : byStage)
+      llvm::append_range(addends, values);
+  }
+  Value sum = addends.front();
+  for (auto [op, addend] : llvm::zip_equal(llvm::reverse(sums), ArrayRef(addends).drop_front())) {
+    int64_t before = chunkOf(sum), own = chunkOf(addend);
+    if (op != root)
+      op->moveBefore(root);
+    op->setOperands({sum, addend});
+    int64_t chunk = own < 0 ? before : own;
+    placed[op] = chunk < 0 ? everywhere() : ChunkSet{chunk};
+    sum = op->getResult(0);
+  }
+}
+
 /// The rest of the optimizer, such as the norm of all gradients, runs where its operands are.
 void StageAssignment::placeNumbers() {
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    if (classes.at(&op) != StageClass::Optimizer || placed.contains(&op))
+  findTold();
+  for (Operation &op :
+       llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
+    if (classes.at(&op) != StageClass::Optimizer || placed.contains(&op) || isPartOfToldSum(&op))
       continue;
+    if (isToldSum(&op)) {
+      placeToldSum(&op);
+      continue;
+    }
     ChunkSet chunks = everywhere();
     if (canAddUp(&op))
       adding.insert(&op);

@@ -38,7 +38,9 @@ enum class StageClass {
 /// that of a value that is read in several chunks travels back along the line and is added up on
 /// the way. The optimizer runs where its
 /// state is. Numbers of several stages that are added up, such as those of the norm of all
-/// gradients, are added up on each stage first: a sum over stages (addsUp) follows.
+/// gradients, are added up on each stage first: a sum over stages (addsUp) follows. If nothing but
+/// the caller wants to know them, the sum goes along the stages, and the last one tells it: so no
+/// stage waits for a later one.
 class StageAssignment {
 public:
   /// `place`: the stage of each chunk.
@@ -62,6 +64,10 @@ public:
   std::vector<mlir::Operation *> line();
   /// Places a program by where its state is.
   void follow(const StateHomes &homes);
+
+  /// Whether stages wait for each other before a step ends, for what all of them add up. If not, a
+  /// stage may begin the next step while others end this one.
+  bool meet() const;
 
   /// All chunks, for what is everywhere.
   ChunkSet everywhere() const;
@@ -88,6 +94,10 @@ private:
   const ChunkSet *homeOf(mlir::Value value);
   const ChunkSet *makersOf(mlir::Value value);
   bool canAddUp(mlir::Operation *op);
+  void findTold();
+  bool isToldSum(mlir::Operation *op) const;
+  bool isPartOfToldSum(mlir::Operation *op) const;
+  void placeToldSum(mlir::Operation *root);
 
   mlir::func::FuncOp function;
   llvm::ArrayRef<int32_t> place;
@@ -97,6 +107,7 @@ private:
   llvm::DenseMap<mlir::Operation *, ChunkSet> placed;
   llvm::DenseSet<mlir::Operation *> adding;
   llvm::DenseSet<mlir::Operation *> ofSums; ///< on all stages, made of what those make
+  llvm::DenseSet<mlir::Operation *> told;   ///< of the optimizer's numbers: only outputs need them
   /// Of a value: whether it depends on state, and on inputs.
   llvm::DenseMap<mlir::Value, std::pair<bool, bool>> depends;
   /// Of a source: the states that it is made of.

@@ -24,6 +24,9 @@ static llvm::Expected<pipeline::Schedule> generate(llvm::StringRef text, int64_t
                                                    int64_t microbatches) {
   if (text.empty())
     return llvm::createStringError("the program does not say its schedule; give --schedule");
+  if (text == kSearch)
+    return llvm::createStringError("a schedule is searched for when the model is cut; compile "
+                                   "anew (phase sharded)");
   auto [name, number] = text.split(':');
   const pipeline::Generator *generator = pipeline::findGenerator(name.str());
   if (!generator)

@@ -10,6 +10,9 @@
 
 namespace weft::dist {
 
+/// The name of the schedule that is searched for when a program is cut (searchSchedule).
+inline constexpr llvm::StringLiteral kSearch = "search";
+
 /// The schedule of `ranks` ranks that `text` means: that of a name, such as `1f1b`, with the chunks
 /// of each rank where it may have several (`interleaved:2`), or one that is written out (it begins
 /// with `weft`). Fails if it is none of that, or not for so many ranks and microbatches.

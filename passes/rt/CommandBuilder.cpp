@@ -8,6 +8,7 @@
 #include "dialects/rt/IR/Actions.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Interfaces/Reduction.h"
+#include "weft/Interfaces/Sum.h"
 #include "weft/Sharding/TransitionOpInterface.h"
 #include "weft/Support/Diagnostics.h"
 

@@ -7,6 +7,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Interfaces/OpWork.h"
+#include "weft/Interfaces/Sum.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"

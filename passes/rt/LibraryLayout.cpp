@@ -182,21 +182,6 @@ std::optional<LibraryLayout> weft::rt::libraryLayout(const Target &target, Opera
   return libraryLayout(target, op, strides, denseStrides(op->getResults()));
 }
 
-bool weft::rt::isSum(Operation *op) {
-  auto elementwise = dyn_cast<ElementwiseOpInterface>(op);
-  auto shardable = dyn_cast<ShardableOpInterface>(op);
-  if (!elementwise || !shardable || op->getNumOperands() != 2 ||
-      !isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
-    return false;
-  // What takes partial sums for both operands is linear in them.
-  bool isLinear = llvm::any_of(shardable.getPartialRules(ReduceKind::Sum),
-                               [](const PartialRule &rule) { return rule.size() == 2; });
-  Scalar zero, one;
-  one.real = 1;
-  return isLinear && elementwise.evaluateScalar({one, zero}).real == 1 &&
-         elementwise.evaluateScalar({zero, one}).real == 1;
-}
-
 /// The strides that the view's operand has in memory where its result has `resultStrides`. Every
 /// dim of the operand is part of one dim of the result.
 static std::optional<SmallVector<int64_t, 4>> stridesBehindView(Operation *view,

@@ -35,9 +35,6 @@ std::optional<LibraryLayout> denseLibraryLayout(const Target &target, mlir::Oper
 std::optional<LibraryLayout> libraryLayout(const Target &target, mlir::Operation *op,
                                            llvm::function_ref<bool(mlir::Operation *)> isRoot);
 
-/// Whether the op adds two tensors of floats.
-bool isSum(mlir::Operation *op);
-
 /// If `view` only permutes its operand's elements: the strides that the operand
 /// has in a dense buffer of the view's result.
 std::optional<llvm::SmallVector<int64_t, 4>> stridesBehindPermutation(mlir::Operation *view);

@@ -32,7 +32,7 @@ enum Rank : int64_t { kPrepare = -2, kPrefetch = -1, kOwn = 0, kReduce = 1, kUpd
 
 /// One function's ops, the views aside, and the keys by which they are sorted.
 /// The key of an op is never less than those of the ops that it reads. What crosses stages of a
-/// pipeline keeps its own, so that its order stays that of all stages.
+/// pipeline stays in its order, which is that of all stages.
 class Order {
 public:
   Order(func::FuncOp function, const SymbolTable &symbols, const StoredArguments &stored)
@@ -57,6 +57,7 @@ public:
     startReductions();
     prefetchGathers();
     advanceUpdates();
+    postReceives();
     awaitOldReaders();
     emit();
   }
@@ -266,6 +267,27 @@ private:
             if (specKind(reader.op) != SpecKind::End)
               result.push_back(position.lookup(reader.op));
     return result;
+  }
+
+  static bool isOfOptimizer(Operation *op) {
+    auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr);
+    return roles && llvm::all_of(roles.getAsValueRange<StringAttr>(),
+                                 [](StringRef role) { return role == nn::kRoleOptimizer; });
+  }
+
+  /// What another stage sends for updates, or to be told, is received as soon as what the stage
+  /// exchanges before is over, while it still computes gradients: else the other one could not end
+  /// its step before.
+  void postReceives() {
+    std::optional<size_t> before;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      if (!dist::crossesStages(ops[i]))
+        continue;
+      if (isa<dist::ReceiveOp>(ops[i]) && before &&
+          llvm::all_of(readers(i), [&](size_t reader) { return isOfOptimizer(ops[reader]); }))
+        keys[i] = keys[*before];
+      before = i;
+    }
   }
 
   void emit() {

@@ -7,6 +7,7 @@
 #include "passes/rt/Routines.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Interfaces/Sum.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"

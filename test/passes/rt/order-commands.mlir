@@ -124,7 +124,8 @@ func.func private @update(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
 // -----
 
 // What crosses stages of a pipeline keeps its order, which is that of all stages: a sum of gradients and a gradient that
-// is sent do not go forward as updates do, what is received not back to its reader.
+// is sent do not go forward as updates do, what is received not back to its reader. What is received for an update is so
+// behind what crosses before, while the stage still computes.
 #mesh = #dist.mesh<[stages "pp"=2]>
 !whole = tensor<4xf32, #dist.local<#mesh, [4]>>
 !partial = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["pp"]>>
@@ -135,8 +136,9 @@ module attributes {dist.mesh = #mesh, weft.stage = 0 : i64} {
 // CHECK: rt.call @other
 // CHECK: dist.send {{.*}} on "b"
 // CHECK: dist.all_reduce
+// CHECK-NEXT: dist.receive from 1 on "c"
 // CHECK: rt.call @update
-// CHECK: dist.receive from 1 on "c"
+// CHECK: rt.call @other
 // CHECK: rt.call @update
 func.func @crossing(%w: !whole {nn.name = "w", nn.initial = 0.0 : f32}, %v: !whole {nn.name = "v", nn.initial = 0.0 : f32},
                     %x: !whole {nn.name = "x"}) -> (!whole, !whole {nn.updates = "w"}, !whole {nn.updates = "v"}) {
@@ -146,10 +148,11 @@ func.func @crossing(%w: !whole {nn.name = "w", nn.initial = 0.0 : f32}, %v: !who
   %y = rt.call @other(%a) : (!whole) -> !whole
   dist.send %u to 1 on "b" : !whole
   %s = dist.all_reduce %g ["pp"] accumulate f32 : !partial -> !whole
+  %z = rt.call @other(%y) : (!whole) -> !whole
   %c = dist.receive from 1 on "c" : !whole
   %w1 = rt.call @update(%w, %c) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
   %v1 = rt.call @update(%v, %s) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
-  return %y, %w1, %v1 : !whole, !whole, !whole
+  return %z, %w1, %v1 : !whole, !whole, !whole
 }
 func.func private @grad(%x: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   return %x : tensor<4xf32>
