@@ -5,13 +5,92 @@
 
 #include "dialects/dist/IR/Dist.h"
 #include "passes/dist/ScheduleRating.h"
+#include "passes/dist/StageSchedule.h"
 
 #include <limits>
 
 using namespace mlir;
 using namespace weft;
 
+namespace {
+
+class ScheduleChoice {
+public:
+  ScheduleChoice(Compilation &compilation, const CostModel &costs)
+      : compilation(compilation), costs(costs), phases(compilation.options.phases) {}
+
+  LogicalResult amongNames() {
+    FailureOr<std::vector<dist::RatedSchedule>> rated =
+        dist::rateSchedules(compilation.getModule(), costs, phases.stages, phases.stageCosts);
+    if (failed(rated))
+      return failure();
+    for (const dist::RatedSchedule &candidate : *rated)
+      if (failed(tryOut(candidate.name, candidate.name)) || fits())
+        break;
+    return settle();
+  }
+
+  /// What is kept can only be estimated before a program is compiled, so a schedule that needs too
+  /// much is followed by one that keeps as much less.
+  LogicalResult bySearch() {
+    constexpr int kTrials = 5;
+    double most = std::numeric_limits<double>::infinity();
+    for (int trial = 0; trial < kTrials && most > 0; ++trial) {
+      FailureOr<std::vector<dist::RatedSchedule>> rated = dist::searchSchedule(
+          compilation.getModule(), costs, phases.stages, phases.stageCosts, most);
+      if (failed(rated))
+        return failure();
+      if (rated->empty() || rated->front().name != dist::kSearch)
+        break;
+      const dist::RatedSchedule &found = rated->front();
+      if (failed(tryOut(found.name, pipeline::writeSchedule(found.schedule))) || fits())
+        break;
+      most = found.kept - double(bytes - compilation.options.memoryLimit);
+    }
+    return settle();
+  }
+
+private:
+  LogicalResult tryOut(StringRef name, const std::string &text) {
+    FailureOr<int64_t> measured =
+        compilation.measureMemory([&](CompileOptions &trial) { trial.phases.schedule = text; });
+    if (failed(measured)) {
+      isBroken = true;
+      return failure();
+    }
+    bytes = *measured;
+    if (compilation.onScheduleTrial)
+      compilation.onScheduleTrial(name, bytes);
+    if (bytes < least) {
+      least = bytes;
+      chosen = text;
+    }
+    return success();
+  }
+
+  bool fits() const { return bytes <= compilation.options.memoryLimit; }
+
+  /// The one that was tried last if it fits, else the one that needs least.
+  LogicalResult settle() {
+    if (!isBroken && !chosen.empty())
+      phases.schedule = chosen;
+    return failure(isBroken);
+  }
+
+  Compilation &compilation;
+  const CostModel &costs;
+  PhaseOptions &phases;
+  int64_t bytes = 0, least = std::numeric_limits<int64_t>::max();
+  std::string chosen;
+  bool isBroken = false;
+};
+
+} // namespace
+
 LogicalResult weft::chooseSchedule(Compilation &compilation) {
+  bool searches = compilation.options.phases.schedule == dist::kSearch;
+  if (!searches && !compilation.options.phases.schedule.empty())
+    return success();
   dist::MeshAttr mesh = dist::getMesh(compilation.getModule());
   std::optional<AxisId> axis = mesh ? mesh.getValue().stageAxis() : std::nullopt;
   if (!axis || mesh.getValue().size(*axis) == 1)
@@ -19,27 +98,6 @@ LogicalResult weft::chooseSchedule(Compilation &compilation) {
   FailureOr<CostModel> costs = costModelOf(compilation.getModule(), mesh.getValue());
   if (failed(costs))
     return failure();
-  PhaseOptions &phases = compilation.options.phases;
-  FailureOr<std::vector<dist::RatedSchedule>> rated =
-      dist::rateSchedules(compilation.getModule(), *costs, phases.stages, phases.stageCosts);
-  if (failed(rated))
-    return failure();
-  int64_t least = std::numeric_limits<int64_t>::max();
-  std::string chosen;
-  for (const dist::RatedSchedule &candidate : *rated) {
-    FailureOr<int64_t> bytes = compilation.measureMemory(
-        [&](CompileOptions &trial) { trial.phases.schedule = candidate.name; });
-    if (failed(bytes))
-      return failure();
-    if (compilation.onScheduleTrial)
-      compilation.onScheduleTrial(candidate.name, *bytes);
-    if (*bytes < least) {
-      least = *bytes;
-      chosen = candidate.name;
-    }
-    if (*bytes <= compilation.options.memoryLimit)
-      break;
-  }
-  phases.schedule = chosen;
-  return success();
+  ScheduleChoice choice(compilation, *costs);
+  return searches ? choice.bySearch() : choice.amongNames();
 }

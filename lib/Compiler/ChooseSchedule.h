@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// Sets the schedule of `compilation`, which is at `sharded`, to the best (dist::rateSchedules)
-/// with which a process fits into `options.memoryLimit`, or to that with the fewest bytes if none
-/// does.
-/// Leaves it as it is where there are no stages, or no schedule is possible.
+/// Sets the schedule of `compilation`, which is at `sharded`, to the best (dist::rateSchedules, or
+/// dist::searchSchedule where that is asked for) with which a process fits into
+/// `options.memoryLimit`, or to that with the fewest bytes if none does. Leaves it as it is where a
+/// schedule is given, there are no stages, or none is possible.
 mlir::LogicalResult chooseSchedule(Compilation &compilation);
 
 } // namespace weft

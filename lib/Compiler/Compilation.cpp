@@ -60,7 +60,7 @@ LogicalResult Compilation::runNext() {
   if (next == Phase::Step && options.phases.recompute == kAutoRecompute)
     if (failed(chooseRecompute(*this)))
       return failure();
-  if (next == Phase::Staged && options.phases.schedule.empty() && options.memoryLimit > 0)
+  if (next == Phase::Staged && options.memoryLimit > 0)
     if (failed(chooseSchedule(*this)))
       return failure();
   LogicalResult ran = next == Phase::Local ? runLocal() : runPasses([&](OpPassManager &pm) {

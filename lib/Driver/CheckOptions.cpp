@@ -68,7 +68,8 @@ std::string weft::driver::checkStages(const Options &options) {
   if (options.isAuto || !stageAxisOf(options.compile.phases).empty())
     return "";
   for (const GivenFlag &given : options.given)
-    if (given.flag == "--schedule" || given.flag == "--stages" || given.flag == "--stage-costs")
+    if (given.flag == "--schedule" || given.flag == "--stages" || given.flag == "--stage-costs" ||
+        given.flag == "--dump-schedule" || given.flag == "--plot-schedule")
       return given.flag + " is for the stages of a pipeline, and there are none; cut the model " +
              "with --mesh pp=N, or leave " + given.flag + " out";
   return "";
@@ -98,6 +99,9 @@ std::string weft::driver::checkOptions(const Options &options, bool resumes) {
   if (!options.writeDevices.empty() && options.until < Phase::Sharded)
     return "--write-devices needs the placements of phase sharded; give --compile-to sharded or a "
            "later one";
+  if (!(options.dumpSchedule + options.plotSchedule).empty() && options.until < Phase::Staged)
+    return std::string(options.dumpSchedule.empty() ? "--plot-schedule" : "--dump-schedule") +
+           " needs the schedule of phase staged; give --compile-to staged or a later one";
   Options asked = options;
   // Any mesh that may be chosen.
   if (options.isAuto)

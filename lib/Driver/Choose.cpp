@@ -5,6 +5,7 @@
 #include "Report.h"
 #include "weft/Account/ProgramAccount.h"
 #include "weft/Cost/CostModel.h"
+#include "weft/Pipeline/Generate.h"
 #include "weft/Planning/Sampler.h"
 #include "weft/Support/OutputFile.h"
 
@@ -113,6 +114,10 @@ private:
       space.allowedMicrobatches = {phases.microbatches};
     if (isGiven("--zero"))
       space.allowedZero = {int64_t(phases.zero.stage)};
+    if (isGiven("--schedule") && !pipeline::findGenerator(phases.schedule))
+      return tell("--schedule: plans are made for schedules that have names and one chunk a stage; "
+                  "choose 1f1b, zb-h1 or zb-h2",
+                  Usage);
     if (isGiven("--schedule"))
       space.schedules = {phases.schedule};
     if (isGiven("--sequence-parallel"))

@@ -6,6 +6,7 @@
 #include "ChoiceReport.h"
 #include "Messages.h"
 #include "Report.h"
+#include "ScheduleFiles.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/runtime/Terminal.h"
@@ -26,7 +27,7 @@ class Run {
 public:
   Run(const Options &given, const std::vector<std::string> &arguments, const std::string &program)
       : options(given), arguments(arguments), program(program), context(compilerRegistry()),
-        messages(context, options), report(options) {}
+        messages(context, options), report(options), schedules(options) {}
 
   int run() {
     if (int code = checkCommandLine(options, program))
@@ -34,6 +35,9 @@ public:
     int code = load();
     for (unsigned i = unsigned(first) + 1; code == Ok && i <= unsigned(options.until); ++i)
       code = runPhase(Phase(i));
+    if (code == Ok)
+      if (llvm::Error wrong = schedules.write())
+        return tell(llvm::toString(std::move(wrong)), UserError);
     return code == Ok && options.until < Phase::Executable ? print() : code;
   }
 
@@ -67,6 +71,7 @@ private:
     compilation->onScheduleTrial = [this](StringRef schedule, int64_t bytes) {
       report.scheduleTrial(schedule, bytes);
     };
+    schedules.note(compilation->getModule());
     report.begin(*compilation, options.compile.phases.sequenceParallel);
     if (first == Phase::Import)
       return report.phaseEnded(*compilation, secondsSince(start));
@@ -135,6 +140,7 @@ private:
                                                   : compilation->runTo(phase)))
         return failed();
     }
+    schedules.note(compilation->getModule());
     // Later phases say more, if there are any.
     if (phase == Phase::Local && options.until == Phase::Local)
       if (int code = report.showPlan())
@@ -174,6 +180,7 @@ private:
   OwningOpRef<ModuleOp> model; ///< as imported, for --write-devices
   Phase first = Phase::Import; ///< where the program came in
   Report report;
+  ScheduleFiles schedules;
 };
 
 } // namespace

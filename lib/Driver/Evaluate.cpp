@@ -5,6 +5,7 @@
 #include "Report.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
+#include "passes/dist/StageSchedule.h"
 #include "weft/Account/ProgramAccount.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Cost/Profile.h"
@@ -54,6 +55,9 @@ public:
       compilation.options.phases.schedule = "1f1b";
     if (failed(compilation.runTo(Phase::Staged)) || failed(describe()))
       return failure();
+    auto found = compilation.getModule()->getAttrOfType<StringAttr>(dist::kScheduleAttr);
+    if (found && compilation.options.phases.schedule == dist::kSearch)
+      compilation.options.phases.schedule = found.str();
     FailureOr<int> code = profileText.empty() ? account() : accountOfProfile();
     if (failed(code) || *code != Ok)
       return code;

@@ -53,6 +53,10 @@ static std::vector<std::pair<StringRef, std::string>> outputsOf(const Options &o
     outputs.push_back({"--write-devices", options.writeDevices});
   if (!options.report.empty())
     outputs.push_back({"--report", options.report});
+  if (!options.dumpSchedule.empty())
+    outputs.push_back({"--dump-schedule", options.dumpSchedule});
+  if (!options.plotSchedule.empty())
+    outputs.push_back({"--plot-schedule", options.plotSchedule});
   return outputs;
 }
 

@@ -4,6 +4,7 @@
 #include "TextFile.h"
 #include "passes/dist/OpCosts.h"
 #include "passes/dist/StageChoice.h"
+#include "passes/dist/StageSchedule.h"
 #include "weft/Cost/Cluster.h"
 #include "weft/Pipeline/Check.h"
 #include "weft/Pipeline/Generate.h"
@@ -151,6 +152,7 @@ std::vector<std::string> scheduleNames() {
     names.push_back(
         generator.name +
         std::string(generator.leastChunksPerRank == generator.mostChunksPerRank ? "" : ":V"));
+  names.push_back(dist::kSearch.str());
   return names;
 }
 
@@ -164,7 +166,7 @@ std::string takeSchedule(const std::string &text, Options &options) {
     return "";
   }
   options.compile.phases.schedule = text;
-  if (pipeline::findGenerator(file.split(':').first.str()))
+  if (text == dist::kSearch || pipeline::findGenerator(file.split(':').first.str()))
     return "";
   std::vector<std::string> names = scheduleNames();
   names.push_back("file:F");
@@ -233,17 +235,17 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                       "take the batch in N parts, one after the other: memory for the activations "
                       "of one; gradients are added up, rows of results put in place",
                       options.compile.phases.microbatches, 1, 1 << 30));
-  acts.at(
-      Phase::Local,
-      flags.value(
-          "--schedule", "NAME|file:F",
-          "in which order the stages of a pipeline (pp) run microbatches: 1f1b, gpipe, zb-h1, "
-          "zb-h2; "
-          "with two chunks of the model on each stage zb-v, dualpipev, with V interleaved:V; or "
-          "what weft-schedule has written to a file; default: the one of the shortest step by "
-          "modelled times that fits --memory-limit (weft-plan: 1f1b)",
-          [&options](const std::string &text) { return takeSchedule(text, options); },
-          scheduleNames()));
+  acts.at(Phase::Local,
+          flags.value(
+              "--schedule", "NAME|file:F",
+              "in which order the stages of a pipeline (pp) run microbatches: 1f1b, gpipe, zb-h1, "
+              "zb-h2; "
+              "with two chunks of the model on each stage zb-v, dualpipev, with V interleaved:V; "
+              "search: an order that is found for the model's own times; or "
+              "what weft-schedule has written to a file; default: the one of the shortest step by "
+              "modelled times that fits --memory-limit (weft-plan: 1f1b)",
+              [&options](const std::string &text) { return takeSchedule(text, options); },
+              scheduleNames()));
   acts.at(
       Phase::Staged,
       flags.value("--stages", "REGEX;..|blocks:N,..",
@@ -361,6 +363,13 @@ void addSeeing(FlagTable &flags, ActsTable &acts, Options &options) {
       {"full", "json"}));
   acts.ofTheRun(flags.text("--report", "FILE.html",
                            "the same as a page with pictures, for any browser", options.report));
+  acts.ofTheRun(flags.text("--dump-schedule", "FILE",
+                           "write the schedule of a pipeline, as --schedule file:FILE reads it",
+                           options.dumpSchedule));
+  acts.ofTheRun(flags.text("--plot-schedule", "FILE.svg",
+                           "draw it by modelled times: who does what when, and how many "
+                           "microbatches each stage has under way",
+                           options.plotSchedule));
   acts.ofTheRun(flags.toggle(
       "--dry-run", "plan, tell memory and communication, but generate no code and write no OUT",
       options.dryRun));

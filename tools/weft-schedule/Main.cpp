@@ -29,27 +29,12 @@ Status write(const std::string &path, const std::string &text) {
   return file.commit();
 }
 
-/// A picture has every action, and viewers take only so many.
-Status checkPicture(const pipeline::Schedule &schedule) {
-  constexpr size_t kMost = 100000;
-  size_t actions = 0;
-  for (const std::vector<pipeline::Action> &list : schedule.ranks)
-    actions += list.size();
-  if (actions <= kMost)
-    return {};
-  size_t microbatches = kMost / (actions / size_t(schedule.microbatches));
-  return {StatusCode::Usage,
-          "--plot draws at most " + std::to_string(kMost) + " actions, and these are " +
-              std::to_string(actions) +
-              (microbatches ? "; up to " + std::to_string(microbatches) + " microbatches fit"
-                            : "; even one microbatch has too many, on fewer ranks they fit")};
-}
-
 Status run(const schedule::Request &request) {
   schedule::Result result;
   WEFT_TRY(schedule::makeResult(request, result));
   if (!request.plot.empty())
-    WEFT_TRY(checkPicture(result.schedule));
+    if (std::string wrong = pipeline::checkPicture(result.schedule); !wrong.empty())
+      return {StatusCode::Usage, "--plot " + wrong};
   for (const std::string &remark : pipeline::remarks(result.schedule))
     runtime::tellWarning("weft-schedule", remark);
   if (!request.output.empty())

@@ -49,8 +49,9 @@ struct PhaseOptions {
   std::vector<dist::PlacementRule> place;
   /// Names of axes that split the batch; nothing: dp if the mesh has it.
   std::optional<std::vector<std::string>> batchAxes;
-  /// In which order stages of a pipeline run microbatches: a name, or the text of a schedule; "":
-  /// the best of those with names (dist::rateSchedules) that fits into memory.
+  /// In which order stages of a pipeline run microbatches: a name, or the text of a schedule;
+  /// "search": one that is searched for (dist::searchSchedule); "": the best of those with names
+  /// (dist::rateSchedules) that fits into memory.
   std::string schedule;
   /// Where its chunks begin, as dist::cutAsSaid reads it; "": where that takes the least time.
   std::string stages;

@@ -59,8 +59,9 @@ struct Options {
   std::string cluster;     // text protobuf; or "": the program's own, else the standard one
   std::string clusterFile; // that it was read from
   Explain explain = Explain::No;
-  std::string explainNodes; // a regular expression: only these
-  std::string report;       // an HTML file, or ""
+  std::string explainNodes;               // a regular expression: only these
+  std::string report;                     // an HTML file, or ""
+  std::string dumpSchedule, plotSchedule; // files, or ""
   bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false;
   bool deterministic = false; // always so on CPU
   std::string linker, runtimeDirectory;

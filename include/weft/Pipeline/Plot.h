@@ -11,7 +11,10 @@ namespace weft::pipeline {
 std::string plotSchedule(const Schedule &schedule, const Timing &timing, const Costs &costs,
                          const std::string &title);
 
-/// The same in characters, of at most `width` columns; nothing if that is too narrow.
+/// A picture has every action, and viewers take only so many: what is wrong, or nothing.
+std::string checkPicture(const Schedule &schedule);
+
+/// A Gantt chart in characters, of at most `width` columns; nothing if that is too narrow.
 std::string drawSchedule(const Schedule &schedule, const Timing &timing, size_t width);
 
 } // namespace weft::pipeline

@@ -196,6 +196,20 @@ private:
 
 } // namespace
 
+std::string weft::pipeline::checkPicture(const Schedule &schedule) {
+  constexpr size_t kMost = 100000;
+  size_t actions = 0;
+  for (const std::vector<Action> &list : schedule.ranks)
+    actions += list.size();
+  if (actions <= kMost)
+    return "";
+  size_t microbatches = kMost / (actions / size_t(schedule.microbatches));
+  return "draws at most " + std::to_string(kMost) + " actions, and these are " +
+         std::to_string(actions) +
+         (microbatches ? "; up to " + std::to_string(microbatches) + " microbatches fit"
+                       : "; even one microbatch has too many, on fewer ranks they fit");
+}
+
 std::string weft::pipeline::plotSchedule(const Schedule &schedule, const Timing &timing,
                                          const Costs &costs, const std::string &title) {
   return Picture(schedule, timing, costs).svg(title);

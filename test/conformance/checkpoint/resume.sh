@@ -28,7 +28,8 @@ cat "$text" "$text" | tr -c 'a-z' '\0' | tr 'a-z' '\1-\32' >tokens
 points=$(seq 20)
 [ -n "${WEFT_TEST_FULL:-}" ] || points="1 8 20"
 layouts=("dp=1" "dp=2" "dp=3 --zero 1" "tp=2" "dp=2,tp=2 --zero 3" "dp=4 --zero 2 --precision bf16"
-  "pp=2 --microbatches 4 --schedule 1f1b" "pp=4 --microbatches 2 --schedule gpipe" "pp=2,dp=2 --zero 1 --microbatches 3 --schedule zb-v")
+  "pp=2 --microbatches 4 --schedule 1f1b" "pp=4 --microbatches 2 --schedule gpipe" "pp=2,dp=2 --zero 1 --microbatches 3 --schedule zb-v"
+  "pp=2,tp=2 --microbatches 4 --schedule interleaved:2")
 for i in "${!layouts[@]}"; do
   read -r mesh flags <<<"${layouts[$i]}"
   out=m$i
@@ -50,8 +51,8 @@ for i in "${!layouts[@]}"; do
   done
 done
 # Every layout goes on from every other one's checkpoint; fp32 losses of the next steps agree.
-# By number, FROM:TO; 6 to 8 are pipelines.
-for pair in 0:1 0:3 0:4 2:1 2:3 2:4 4:1 4:3 4:4 6:7 6:8 6:1 7:6 7:8 8:6 8:7 0:6 1:7; do
+# By number, FROM:TO; 6 to 9 are pipelines.
+for pair in 0:1 0:3 0:4 2:1 2:3 2:4 4:1 4:3 4:4 6:7 6:8 6:1 7:6 7:8 8:6 8:7 0:6 1:7 9:0 9:7 9:8 3:9 4:9 6:9; do
   from=${pair%:*} to=${pair#*:}
   [ -d straight$from ] && [ -x m$to ] || continue
   rm -rf other other.jsonl
@@ -77,5 +78,5 @@ if [ -d straight0 ]; then
     fail "the exported model's loss: $first, not $(grep -o '"loss":[^,]*' resumed.jsonl)"
 fi
 echo "$checks checks, $failures failures"
-[ $checks -ge 45 ] || fail "too few checks"
+[ $checks -ge 54 ] || fail "too few checks"
 [ $failures -eq 0 ]
