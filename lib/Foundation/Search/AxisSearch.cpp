@@ -19,9 +19,8 @@ namespace {
 
 /// State 1 of every value is partial.
 constexpr uint32_t kPartialBit = 2;
-/// Steps from each of so many frontiers are remembered. More are of programs that do not repeat, or
-/// not yet.
-constexpr size_t kMostRemembered = 64;
+/// So many steps are remembered. More are of programs that do not repeat.
+constexpr size_t kMostSteps = 1 << 20;
 
 class Search {
 public:
@@ -65,18 +64,20 @@ private:
   unsigned numberOf(const Visit &visit);
   void advance(Operation *op);
   Outcome explore(const Visit &visit, unsigned number);
-  const Steps &stepsFrom(Frontier frontier, const Visit &visit, unsigned number);
-  Steps findSteps(Frontier frontier, const Visit &visit) const;
+  ArrayRef<Reached> stepsFrom(unsigned frontier, const Visit &visit, unsigned number,
+                              FrontierTable &behind);
+  std::vector<Reached> findSteps(Frontier frontier, const Visit &visit,
+                                 FrontierTable &behind) const;
   bool read(const Visit &visit, const AxisStrategy &strategy, MutableArrayRef<uint32_t> masks,
             Entry &entry) const;
   bool make(const Visit &visit, const AxisStrategy &strategy, SmallVectorImpl<uint32_t> &made,
             Entry &entry) const;
   bool acquire(const SearchedValue &value, uint32_t &available, unsigned state, Entry &entry) const;
   bool finish(const SearchedValue &value, uint32_t &available, Entry &entry) const;
-  std::optional<Ticks> distance(Frontier from, Frontier to, std::optional<Ticks> most) const;
-  std::optional<Ticks> knownDistance(unsigned list, Frontier from, Frontier to);
+  Ticks distance(Frontier from, Frontier to) const;
   std::vector<uint32_t> splitsOfArguments(Frontier frontier) const;
-  Outcome prune(const Reached &reached);
+  Outcome prune(ArrayRef<Reached> reached, unsigned list);
+  unsigned listOf(ArrayRef<SearchedValue *> list);
   AxisSearchResult trace();
 
   Block &program;
@@ -85,10 +86,13 @@ private:
   SearchedValues values;
   SmallVector<SearchedValue *> live;
   std::deque<SmallVector<AxisStrategy, 8>> strategies;
-  Numbers valueNumbers, listNumbers, visitNumbers, stateNumbers, stepNumbers, distanceNumbers;
-  std::deque<Steps> steps;                     // by number
-  Steps unremembered;                          // the last ones without
-  std::vector<std::optional<Ticks>> distances; // by number
+  Numbers valueNumbers, listNumbers, visitNumbers, stateNumbers;
+  std::deque<FrontierTable> tables; ///< by list
+  std::vector<size_t> widths;       ///< by list
+  /// By list and op, and by frontier: where the op leads from there, at costs above the frontier's.
+  DenseMap<std::pair<uint64_t, unsigned>, std::vector<Reached>> steps;
+  std::vector<Reached> unremembered;
+  size_t numSteps = 0;
   std::deque<State> states;
   unsigned state = 0; ///< the one reached
   std::deque<Outcome> outcomes;
@@ -99,11 +103,10 @@ private:
 } // namespace
 
 std::vector<int64_t> State::key() const {
-  std::vector<int64_t> key = {int64_t(values.size())};
-  llvm::append_range(key, values);
+  std::vector<int64_t> key = {int64_t(list)};
   SmallVector<int64_t, 2> ticks;
-  for (auto [index, cost] : llvm::enumerate(costs)) {
-    llvm::append_range(key, frontiers[index]);
+  for (auto [frontier, cost] : llvm::zip(frontiers, costs)) {
+    key.push_back(frontier);
     ticks.clear();
     appendTicks(ticks, cost);
     llvm::append_range(key, ticks);
@@ -265,7 +268,7 @@ unsigned Search::numberOf(const Visit &visit) {
   append(visit.kept);
   append(visit.keptResults);
   key.push_back(visit.before.size());
-  for (SearchedValue *value : ArrayRef(visit.before).drop_front(states[state].values.size()))
+  for (SearchedValue *value : ArrayRef(visit.before).drop_front(widths[states[state].list]))
     key.push_back(numberOf(*value));
   for (SearchedValue *value : visit.results)
     key.push_back(numberOf(*value));
@@ -287,80 +290,95 @@ void Search::advance(Operation *op) {
   state = outcome->next;
 }
 
+/// The number of all lists of values of which the same is asked.
+unsigned Search::listOf(ArrayRef<SearchedValue *> values) {
+  SmallVector<int64_t, 48> key;
+  for (const SearchedValue *value : values)
+    key.push_back(numberOf(*value));
+  key.push_back(-1);
+  auto [number, isNew] = listNumbers.of(key);
+  if (isNew) {
+    tables.emplace_back(values.size());
+    widths.push_back(values.size());
+  }
+  return number;
+}
+
 Outcome Search::explore(const Visit &visit, unsigned number) {
   const State &from = states[state];
-  Reached reached(live.size());
-  for (auto [parent, cost] : llvm::enumerate(from.costs)) {
-    const Steps &next = stepsFrom(from.frontiers[parent], visit, number);
-    for (auto [index, step] : llvm::enumerate(next.entries)) {
-      Entry entry = step;
-      entry.cost += cost;
-      entry.parent = parent;
-      reached.add(next.frontiers[index], entry);
+  unsigned list = listOf(live);
+  FrontierTable &behind = tables[list];
+  constexpr unsigned kNowhere = ~0u;
+  std::vector<unsigned> places; // in `reached`, by frontier
+  std::vector<Reached> reached;
+  for (auto [parent, frontier, cost] : llvm::enumerate(from.frontiers, from.costs))
+    for (const Reached &step : stepsFrom(frontier, visit, number, behind)) {
+      if (step.frontier >= places.size())
+        places.resize(behind.size(), kNowhere);
+      unsigned &place = places[step.frontier];
+      Ticks whole = cost + step.entry.cost;
+      if (place == kNowhere) {
+        place = reached.size();
+        reached.push_back(step);
+      } else if (whole < reached[place].entry.cost) {
+        reached[place] = step;
+      } else {
+        continue;
+      }
+      reached[place].entry.cost = whole;
+      reached[place].entry.parent = parent;
     }
-  }
-  return prune(reached);
+  return prune(reached, list);
 }
 
 /// In equal blocks the same frontiers come again, though not always at the same costs.
-const Steps &Search::stepsFrom(Frontier frontier, const Visit &visit, unsigned number) {
-  const State &from = states[state];
-  if (!options.replay || from.costs.size() > kMostRemembered) {
-    unremembered = findSteps(frontier, visit);
+ArrayRef<Reached> Search::stepsFrom(unsigned frontier, const Visit &visit, unsigned number,
+                                    FrontierTable &behind) {
+  unsigned list = states[state].list;
+  if (!options.replay)
+    return unremembered = findSteps(tables[list][frontier], visit, behind);
+  uint64_t way = uint64_t(list) << 32 | number;
+  if (auto found = steps.find({way, frontier}); found != steps.end())
+    return found->second;
+  unremembered = findSteps(tables[list][frontier], visit, behind);
+  numSteps += unremembered.size();
+  if (numSteps > kMostSteps)
     return unremembered;
-  }
-  SmallVector<int64_t, 48> key = {from.list, number};
-  llvm::append_range(key, frontier);
-  auto [position, isNew] = stepNumbers.of(key);
-  if (isNew)
-    steps.push_back(findSteps(frontier, visit));
-  return steps[position];
+  return steps[{way, frontier}] = unremembered;
 }
 
-Steps Search::findSteps(Frontier frontier, const Visit &visit) const {
-  Steps found;
-  found.frontiers = Frontiers(live.size());
-  SmallVector<uint32_t> masks, made, behind;
+std::vector<Reached> Search::findSteps(Frontier frontier, const Visit &visit,
+                                       FrontierTable &behind) const {
+  std::vector<Reached> found;
+  // A copy, as its table may be `behind`, which grows.
+  SmallVector<uint32_t> before(frontier), masks, made, left;
   for (auto [number, strategy] : llvm::enumerate(visit.strategies)) {
     Entry entry{strategy.cost, 0, 0, 0, unsigned(number)};
-    masks.assign(frontier.begin(), frontier.end());
+    masks = before;
     masks.resize(visit.before.size(), 0);
     made.clear();
     if (!read(visit, strategy, masks, entry) || !make(visit, strategy, made, entry))
       continue;
-    behind.clear();
+    left.clear();
     for (unsigned column : visit.kept)
-      behind.push_back(masks[column]);
+      left.push_back(masks[column]);
     for (unsigned result : visit.keptResults)
-      behind.push_back(made[result]);
-    found.frontiers.push_back(behind);
-    found.entries.push_back(entry);
+      left.push_back(made[result]);
+    found.push_back({behind.numberOf(left), entry});
   }
   return found;
 }
 
-/// What it costs to make of frontier `from` all that `to` has and it lacks, if that is possible for
-/// `most`.
-std::optional<Ticks> Search::distance(Frontier from, Frontier to, std::optional<Ticks> most) const {
+/// What it costs to make of frontier `from` all that `to` has and it lacks, if that is possible.
+Ticks Search::distance(Frontier from, Frontier to) const {
   Entry reached;
   for (auto [value, has, wanted] : llvm::zip(live, from, to)) {
     uint32_t available = has;
     for (uint32_t missing = wanted & ~has; missing; missing &= missing - 1)
-      if (!acquire(*value, available, llvm::countr_zero(missing), reached) ||
-          (most && reached.cost > *most))
-        return std::nullopt;
+      if (!acquire(*value, available, llvm::countr_zero(missing), reached))
+        return FrontierTable::kImpossible;
   }
   return reached.cost;
-}
-
-std::optional<Ticks> Search::knownDistance(unsigned list, Frontier from, Frontier to) {
-  SmallVector<int64_t, 48> key = {list};
-  llvm::append_range(key, from);
-  llvm::append_range(key, to);
-  auto [position, isNew] = distanceNumbers.of(key);
-  if (isNew)
-    distances.push_back(distance(from, to, std::nullopt));
-  return distances[position];
 }
 
 /// The states of the arguments alive, as a key. A table that is looked up at the start and is the
@@ -375,45 +393,51 @@ std::vector<uint32_t> Search::splitsOfArguments(Frontier frontier) const {
 
 /// Keeps the frontiers that can still lead to the best end: the `beam` cheapest, and of each way in
 /// which arguments are split a quarter of that, together at most four times `beam`.
-Outcome Search::prune(const Reached &reached) {
-  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, reached.entries.size()));
+Outcome Search::prune(ArrayRef<Reached> reached, unsigned list) {
+  FrontierTable &table = tables[list];
+  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, reached.size()));
   llvm::sort(order, [&](unsigned a, unsigned b) {
-    return std::tie(reached.entries[a].cost, a) < std::tie(reached.entries[b].cost, b);
+    return std::tie(reached[a].entry.cost, a) < std::tie(reached[b].entry.cost, b);
   });
   Outcome outcome{0, {}, 0};
   State next;
-  next.frontiers = Frontiers(live.size());
-  std::map<std::vector<uint32_t>, unsigned> kept; // by the splits of arguments
-  for (const SearchedValue *value : live)
-    next.values.push_back(numberOf(*value));
-  next.list = listNumbers.of(SmallVector<int64_t>(next.values.begin(), next.values.end())).first;
-  bool remembers = options.replay && order.size() <= kMostRemembered;
-  for (unsigned index : order) {
-    Frontier frontier = reached.frontiers[index];
-    Ticks cost = reached.entries[index].cost - reached.entries[order.front()].cost;
-    // Dominated by what it can be made of for no more than it costs. The cheapest few dominate
-    // nearly all that is ever dominated.
-    constexpr size_t judges = 8;
-    bool dominated = false;
-    for (size_t judge = 0; judge < std::min(judges, next.costs.size()) && !dominated; ++judge) {
-      Frontier other = next.frontiers[judge];
-      Ticks most = cost - next.costs[judge];
-      std::optional<Ticks> way =
-          remembers ? knownDistance(next.list, other, frontier) : distance(other, frontier, most);
-      dominated = way && *way <= most;
+  next.list = list;
+  SmallVector<unsigned> kept; // by the splits of arguments
+  // The cheapest few dominate nearly all that is ever dominated: it is no dearer to go on from one
+  // of them and make, when needed, what the frontier has and it lacks.
+  constexpr size_t kJudges = 8;
+  SmallVector<std::vector<Ticks> *, kJudges> distances; // from the judges
+  auto isDominated = [&](unsigned frontier, Ticks cost) {
+    for (auto [judge, list] : llvm::enumerate(distances)) {
+      Ticks &way = (*list)[frontier];
+      if (way == FrontierTable::kUnknown)
+        way = distance(table[next.frontiers[judge]], table[frontier]);
+      if (way != FrontierTable::kImpossible && next.costs[judge] + way <= cost)
+        return true;
     }
-    if (dominated)
+    return false;
+  };
+  for (unsigned index : order) {
+    const Reached &way = reached[index];
+    Ticks cost = way.entry.cost - reached[order.front()].entry.cost;
+    if (isDominated(way.frontier, cost))
       continue;
-    unsigned &alike = kept[splitsOfArguments(frontier)];
+    unsigned kind =
+        table.kindOf(way.frontier, [&](Frontier frontier) { return splitsOfArguments(frontier); });
+    if (kind >= kept.size())
+      kept.resize(kind + 1, 0);
+    unsigned &alike = kept[kind];
     if (next.costs.size() >= options.beam &&
         (alike >= options.beam / 4 || next.costs.size() >= 4 * options.beam)) {
       ++outcome.pruned;
       continue;
     }
     ++alike;
-    next.frontiers.push_back(frontier);
+    next.frontiers.push_back(way.frontier);
     next.costs.push_back(cost);
-    outcome.entries.push_back(reached.entries[index]);
+    if (distances.size() < kJudges)
+      distances.push_back(&table.distancesFrom(way.frontier));
+    outcome.entries.push_back(way.entry);
   }
   auto [number, isNew] = stateNumbers.of(next.key());
   if (isNew)
@@ -482,9 +506,9 @@ AxisSearchResult Search::trace() {
 AxisSearchResult Search::run() {
   findLastReaders();
   State start;
-  start.frontiers.push_back({});
+  start.list = listOf({});
+  start.frontiers.push_back(tables[start.list].numberOf({}));
   start.costs.push_back(0);
-  start.list = listNumbers.of({-1}).first;
   stateNumbers.of(start.key());
   states.push_back(std::move(start));
   for (Operation &op : program)

@@ -8,6 +8,7 @@
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <map>
 #include <unordered_set>
 
 namespace weft {
@@ -47,25 +48,45 @@ struct Entry {
   unsigned strategy = 0;
 };
 
-/// The frontiers behind an op, each once, with the cheapest way there.
-class Reached {
-public:
-  explicit Reached(size_t width) : frontiers(width) {}
+/// A frontier by its number, and a way there.
+struct Reached {
+  unsigned frontier;
+  Entry entry;
+};
 
-  void add(Frontier frontier, const Entry &entry) {
+/// The frontiers of one list of live values that a search has met, each once.
+class FrontierTable {
+public:
+  explicit FrontierTable(size_t width) : frontiers(width) {}
+  FrontierTable(const FrontierTable &) = delete;
+
+  size_t size() const { return frontiers.size(); }
+  Frontier operator[](unsigned number) const { return frontiers[number]; }
+  unsigned numberOf(Frontier frontier) {
     frontiers.push_back(frontier);
-    auto [position, isNew] = known.insert(entries.size());
-    if (isNew) {
-      entries.push_back(entry);
-      return;
-    }
-    frontiers.pop_back();
-    if (entry.cost < entries[*position].cost)
-      entries[*position] = entry;
+    auto [position, isNew] = known.insert(frontiers.size() - 1);
+    if (!isNew)
+      frontiers.pop_back();
+    return *position;
   }
 
-  Frontiers frontiers;
-  std::vector<Entry> entries;
+  /// The number of what `key` tells of a frontier, once it was told.
+  template <typename Key> unsigned kindOf(unsigned number, Key key) {
+    if (number >= kinds.size())
+      kinds.resize(size(), ~0u);
+    if (kinds[number] == ~0u)
+      kinds[number] =
+          kindNumbers.try_emplace(key((*this)[number]), kindNumbers.size()).first->second;
+    return kinds[number];
+  }
+
+  /// By frontier what it costs to make it of one; kUnknown: nobody has asked.
+  static constexpr Ticks kUnknown = -1, kImpossible = -2;
+  std::vector<Ticks> &distancesFrom(unsigned number) {
+    std::vector<Ticks> &list = distances[number];
+    list.resize(size(), kUnknown);
+    return list;
+  }
 
 private:
   struct Hash {
@@ -79,7 +100,11 @@ private:
     const Frontiers &frontiers;
     bool operator()(unsigned a, unsigned b) const { return frontiers[a] == frontiers[b]; }
   };
+  Frontiers frontiers;
   std::unordered_set<unsigned, Hash, Equal> known{0, Hash{frontiers}, Equal{frontiers}};
+  std::map<unsigned, std::vector<Ticks>> distances;
+  std::map<std::vector<uint32_t>, unsigned> kindNumbers;
+  std::vector<unsigned> kinds; // by frontier
 };
 
 /// Numbers for keys: one for all equal keys, in the order in which they are met.
@@ -97,20 +122,14 @@ private:
 };
 
 /// All that decides how the search goes on behind an op, whatever the values are called: what is
-/// asked of those alive (by number), the frontiers, and what each costs beyond the cheapest.
+/// asked of those alive (the number of their list), the frontiers, and what each costs beyond the
+/// cheapest, which is the first.
 struct State {
-  llvm::SmallVector<unsigned> values;
-  unsigned list = 0; ///< the number of `values`
-  Frontiers frontiers{0};
+  unsigned list = 0;
+  std::vector<unsigned> frontiers; ///< numbers in the list's table
   std::vector<Ticks> costs;
 
   std::vector<int64_t> key() const;
-};
-
-/// Where an op leads from one frontier, whatever that costs itself.
-struct Steps {
-  Frontiers frontiers{0};
-  std::vector<Entry> entries; ///< costs above that of the frontier before
 };
 
 /// Where an op leads from a state.
