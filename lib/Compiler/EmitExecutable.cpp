@@ -61,6 +61,7 @@ public:
 
   FailureOr<emit::Artifact> makeArtifact() {
     blob.commandLine = emit.commandLine;
+    blob.deterministic = emit.deterministic;
     blob.threadsPerRank = compilation.options.threadsPerRank;
     blob.version = runtime::weftVersion();
     return emit::emitArtifact(module, compilation.options.kernels, blob);

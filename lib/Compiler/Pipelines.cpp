@@ -76,7 +76,6 @@ void weft::buildRecomputation(OpPassManager &pm) {
 
 /// What stands between partitioning and routines, which are formed of microbatches as they are.
 static void buildBodies(OpPassManager &pm, const PhaseOptions &options) {
-  pm.addPass(rt::createRtSetTarget({options.target}));
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtSeparateNorms());
   pm.addPass(rt::createRtSeparateSeeds());
@@ -85,6 +84,7 @@ static void buildBodies(OpPassManager &pm, const PhaseOptions &options) {
 
 void weft::buildFusible(OpPassManager &pm, const PhaseOptions &options, int64_t mostMicrobatches) {
   buildPartition(pm, options);
+  pm.addPass(rt::createRtSetTarget({options.target}));
   buildBodies(pm, options);
   pm.addPass(rt::createRtUnrollMicrobatches({mostMicrobatches}));
   pm.addPass(rt::createRtSplitReductions());
@@ -120,6 +120,7 @@ static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
 }
 
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
+  pm.addPass(rt::createRtSetTarget({options.target})); // of the whole: stages ask for it, too
   // From here on a stage of a pipeline is a program of its own.
   pm.addPass(createOnMesh(
       [&](OpPassManager &pm) { pm.addPass(dist::createDistProjectStages({options.schedule})); }));

@@ -348,7 +348,9 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
           flags.count("-O|--opt-level", "N", "how hard LLVM tries, 0 to 3 (default 3)",
                       options.compile.kernels.optLevel, 0, kMostOptimization));
   acts.at(Phase::Executable,
-          flags.toggle("--deterministic", "the same bits in every run: on a CPU always so",
+          flags.toggle("--deterministic",
+                       "the same bits in every run: on a CPU always so; of GPUs sums are added in "
+                       "the order of ranks, and NCCL only moves",
                        options.deterministic));
 }
 

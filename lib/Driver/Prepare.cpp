@@ -183,6 +183,7 @@ EmitOptions driver::emitOptions(ModuleOp module, const Options &options,
   EmitOptions emit;
   emit.output = options.output;
   emit.copyWeights = options.copyWeights;
+  emit.deterministic = options.deterministic;
   emit.linker = options.linker;
   emit.runtimeDirectory = runtimeDirectory(options, program);
   emit.commandLine = flagsText(module);

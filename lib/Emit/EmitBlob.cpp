@@ -512,6 +512,8 @@ private:
     params.accumulator = *dtypeOf(op.getAccumulate());
     params.communicator = out.addCommunicator(axisIds(op.getAxes()));
     params.gatherFirst = op.getGatherFirst();
+    params.inOrder = options.deterministic && (params.kind == run::CollectiveKind::AllReduce ||
+                                               params.kind == run::CollectiveKind::ReduceScatter);
     params.padBits = op.getPadding();
     std::vector<run::Collective> bucket;
     SmallVector<Value> places;

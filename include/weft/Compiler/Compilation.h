@@ -30,6 +30,8 @@ struct EmitOptions {
   std::string output;
   /// Put the weights beside `output` (OUTPUT.weights) instead of referring to them where they are.
   bool copyWeights = false;
+  /// As BlobOptions has it.
+  bool deterministic = false;
   /// As LinkOptions has them.
   std::string linker, runtimeDirectory;
   /// How it was compiled, for people to read.

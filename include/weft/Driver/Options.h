@@ -63,7 +63,7 @@ struct Options {
   std::string report;                     // an HTML file, or ""
   std::string dumpSchedule, plotSchedule; // files, or ""
   bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false;
-  bool deterministic = false; // always so on CPU
+  bool deterministic = false; // always so on a CPU
   std::string linker, runtimeDirectory;
   bool isAuto = false; // the planner chooses the mesh, and what is not given of the rest
   Question question;   // that it is asked

@@ -33,6 +33,8 @@ struct BlobOptions {
   std::string target = kDefaultTarget.str(), device, processor, features;
   /// Of the sources in files. What has none is not checked when it is loaded.
   SourceHashes hashes = SourceHashes();
+  /// Floats of several ranks are added in the order of ranks, whoever does it.
+  bool deterministic = false;
   /// The file that weights were copied into. It and the model's own file, which
   /// the user named, may be links that leave the folder; what the model names not.
   std::string bundle;

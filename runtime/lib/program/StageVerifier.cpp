@@ -246,8 +246,8 @@ private:
     if (a.views.count != b.views.count)
       return false;
     auto key = [](const Collective &c) {
-      return std::make_tuple(c.kind, c.reduction, c.dtype, c.accumulator, c.gatherFirst, c.outer,
-                             c.extent, c.inner, c.middle, c.otherExtent, c.padBits);
+      return std::make_tuple(c.kind, c.reduction, c.dtype, c.accumulator, c.gatherFirst, c.inOrder,
+                             c.outer, c.extent, c.inner, c.middle, c.otherExtent, c.padBits);
     };
     for (uint32_t i = 0; i < std::max(1u, a.views.count / 2); ++i)
       if (key(p.records<Collective>()[a.params + i]) != key(p.records<Collective>()[b.params + i]))

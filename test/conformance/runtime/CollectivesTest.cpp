@@ -545,6 +545,15 @@ private:
         for (R reduction : {R::Sum, R::Product, R::Max, R::Min})
           for (K kind : {K::AllReduce, K::ReduceScatter})
             add(kind, over, typed.type, typed.accumulator, reduction, {2, 9, 1});
+    // To be added in the order of members, which ours always do.
+    for (const auto &over : groups)
+      for (DType type : {f32, DType::F64})
+        for (R reduction : {R::Sum, R::Product})
+          for (K kind : {K::AllReduce, K::ReduceScatter}) {
+            cases.push_back({make(kind, over, type, type, reduction, {2, 9, 3})});
+            cases.back()[0].params.inOrder = 1;
+            emit(cases.back(), false);
+          }
     for (R reduction : {R::And, R::Or})
       for (DType type : {DType::Bool, DType::U8, DType::I32})
         add(K::AllReduce, groups.back(), type, type, reduction, {1, 33, 1});

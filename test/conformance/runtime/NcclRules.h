@@ -20,7 +20,7 @@ struct NcclRules {
 
   /// Whether NCCL itself reduces floats.
   static bool isOfAnyOrder(const Collective &c) {
-    return reduces(c) && c.accumulator == c.dtype &&
+    return reduces(c) && c.inOrder == 0 && c.accumulator == c.dtype &&
            (c.dtype == DType::F32 || c.dtype == DType::F64) &&
            (c.reduction == Reduction::Sum || c.reduction == Reduction::Product);
   }
@@ -28,8 +28,7 @@ struct NcclRules {
   /// False for what goes over the transport.
   static bool hasIt(const Collective &c) {
     bool isBitwise = c.reduction == Reduction::And || c.reduction == Reduction::Or;
-    bool isMinMax = c.reduction == Reduction::Max || c.reduction == Reduction::Min;
-    bool isWide = c.accumulator == DType::F64 && (c.dtype != DType::F64 || isMinMax);
+    bool isWide = c.accumulator == DType::F64 && c.dtype != DType::F64;
     return !reduces(c) || (!isWide && (!isBitwise || c.dtype == DType::Bool));
   }
 

@@ -46,6 +46,10 @@ Gpu::Gpu() : random(numberOf("WEFT_EMULATED_SEED", 1)) {
 void Gpu::restart(uint64_t seed, const std::string &symbol, uint64_t call, int code) {
   random.seed(seed);
   failed.clear();
+  // What a failed run has left behind would fail again.
+  for (const std::unique_ptr<StreamState> &stream : streams)
+    if (stream->isFree)
+      stream->work.clear();
   failSymbol = symbol;
   failCall = call;
   failCode = code;

@@ -11,7 +11,7 @@ using namespace weft::runtime;
 
 namespace {
 
-constexpr DType kTypes[] = {DType::F32, DType::BF16, DType::F16};
+constexpr DType kTypes[] = {DType::F32, DType::BF16, DType::F16, DType::F64};
 constexpr Reduction kReductions[] = {Reduction::Sum, Reduction::Product, Reduction::Max,
                                      Reduction::Min};
 
@@ -36,13 +36,14 @@ TEST(ReduceKernels, AreAssembled) {
 #endif
 }
 
-TEST(ReduceKernels, AreOfFloatsInF32) {
+TEST(ReduceKernels, AreOfFloatsInF32AndOfDoubles) {
   using D = DType;
   using R = Reduction;
   EXPECT_TRUE(cuda::hasReduceKernel(D::BF16, D::F32, R::Sum));
   EXPECT_TRUE(cuda::hasReduceKernel(D::F16, D::F16, R::Max));
   EXPECT_FALSE(cuda::hasReduceKernel(D::BF16, D::F64, R::Sum));
-  EXPECT_FALSE(cuda::hasReduceKernel(D::F64, D::F64, R::Max));
+  EXPECT_TRUE(cuda::hasReduceKernel(D::F64, D::F64, R::Max));
+  EXPECT_FALSE(cuda::hasReduceKernel(D::F64, D::F32, R::Sum));
   EXPECT_FALSE(cuda::hasReduceKernel(D::I32, D::I32, R::And));
 }
 

@@ -207,7 +207,7 @@ constexpr unsigned kNumReductions = 6;
 ///
 /// A bucket moves several tensors: source destination source destination ..., the first one's
 /// record at the command's params, the others' behind it. Those of a bucket (AllGather,
-/// AllReduce or ReduceScatter) have one kind, communicator, dtype, reduction and accumulator;
+/// AllReduce or ReduceScatter) have one kind, communicator, dtype, reduction, accumulator, order;
 /// they go in the same messages.
 struct Collective {
   CollectiveKind kind;
@@ -218,7 +218,8 @@ struct Collective {
   int64_t peer;          // Send, Recv: member index
   uint32_t peerRelative; // Send, Recv: peer is (me + peer) mod n
   uint8_t gatherFirst;   // AllToAll
-  uint8_t reserved[3];
+  uint8_t inOrder;       // AllReduce, ReduceScatter: floats are added in the order of members
+  uint8_t reserved[2];
   StringId channel; // Send, Recv: the same at both ends, for checks and messages
   uint32_t reserved2;
   int64_t outer, extent, inner;

@@ -136,7 +136,8 @@ std::string check(const CommandContext &context, const Collective &first) {
   for (uint32_t i = 0; i < count; ++i) {
     const Collective &c = p.records<Collective>()[context.command.params + i];
     if (c.kind != first.kind || c.communicator != first.communicator || c.dtype != first.dtype ||
-        c.reduction != first.reduction || c.accumulator != first.accumulator)
+        c.reduction != first.reduction || c.accumulator != first.accumulator ||
+        c.inOrder != first.inOrder)
       return "moves tensors that have not all one kind, group, dtype and reduction";
     std::string fault = checkOne(context, c, 2 * i);
     if (!fault.empty())
@@ -159,8 +160,8 @@ std::string describe(const CommandContext &context, const Collective &c) {
   const ProgramView &p = context.program;
   std::string result = std::string(" ") + collectiveKindName(c.kind);
   if (reduces(c))
-    result +=
-        std::string(" ") + reductions[unsigned(c.reduction)] + " in " + dtypeName(c.accumulator);
+    result += std::string(" ") + reductions[unsigned(c.reduction)] + " in " +
+              dtypeName(c.accumulator) + (c.inOrder ? " in the order of members" : "");
   result += " over " + context.axes(p.Communicators()[c.communicator].axes) + " of " +
             box(context, c) + " " + dtypeName(c.dtype);
   if (c.kind == CollectiveKind::AllToAll && c.gatherFirst)

@@ -49,7 +49,7 @@ std::optional<NativeReduction> nativeReduction(const Collective &params) {
   switch (params.dtype) {
   case DType::F64:
   case DType::F32:
-    if (isMinMax)
+    if (isMinMax || params.inOrder != 0)
       return std::nullopt;
     return NativeReduction{params.dtype == DType::F64 ? NcclF64 : NcclF32, *operation};
   case DType::I8:

@@ -5,8 +5,9 @@
 //
 // A reduction is NCCL's own where that has the types, and results that do not depend on its order
 // but for rounding: sums and products of f32 and f64, all of integers, and and or of booleans. A
-// sum of bf16 or f16 in f32 and a maximum or minimum of floats are moved by NCCL and reduced by
-// kernels, in the order of members (ReduceKernels.h): bits are those of the host's.
+// sum of bf16 or f16 in f32, a maximum or minimum of floats, and whatever is to be added in order
+// are moved by NCCL and reduced by kernels, in the order of members (ReduceKernels.h): bits are
+// those of the host's.
 #ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_NCCL_NCCLPLAN_H
 #define WEFT_RUNTIME_LIB_DEVICE_CUDA_NCCL_NCCLPLAN_H
 

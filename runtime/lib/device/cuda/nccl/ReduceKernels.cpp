@@ -14,7 +14,8 @@ namespace {
 /// A launch, whatever it reduces: each thread takes every so many elements.
 constexpr unsigned kBlocks = 264, kThreads = 256;
 
-/// How an element at [%at] becomes a float, and a float %sum what is at [%to]. %none is 0.
+/// How an element at [%at] becomes a float %value, and a float %sum what is at [%to]; a double of
+/// doubles. %none is 0.
 struct TypeText {
   const char *name, *load, *store;
   int bytes;
@@ -35,6 +36,8 @@ TypeText textOf(DType type) {
             "  cvt.rn.f16.f32 %half, %sum;\n"
             "  st.global.b16 [%to], %half;\n",
             2};
+  if (type == DType::F64)
+    return {"f64", "  ld.global.f64 %value, [%at];\n", "  st.global.f64 [%to], %sum;\n", 8};
   return {"f32", "  ld.global.f32 %value, [%at];\n", "  st.global.f32 [%to], %sum;\n", 4};
 }
 
@@ -73,8 +76,9 @@ void reduceHere(int64_t begin, int64_t end, void *const *pointers, const int64_t
   std::vector<const void *> members;
   for (int64_t m = 0; m < number; ++m)
     members.push_back(static_cast<const char *>(pointers[0]) + m * stride);
-  reductionFor(type, DType::F32)(reduction, members.data(), number, count * begin / kBlocks,
-                                 count * end / kBlocks, pointers[1]);
+  constexpr DType kAccumulator = type == DType::F64 ? DType::F64 : DType::F32;
+  reductionFor(type, kAccumulator)(reduction, members.data(), number, count * begin / kBlocks,
+                                   count * end / kBlocks, pointers[1]);
 }
 template <DType type> weft_kernel_fn functionOf(Reduction reduction) {
   switch (reduction) {
@@ -96,6 +100,8 @@ template <DType type> weft_kernel_fn functionOf(Reduction reduction) {
 } // namespace
 
 bool cuda::hasReduceKernel(DType type, DType accumulator, Reduction reduction) {
+  if (type == DType::F64 || accumulator == DType::F64)
+    return type == accumulator && reduction != Reduction::And && reduction != Reduction::Or;
   bool isFloat = type == DType::F32 || type == DType::BF16 || type == DType::F16;
   // A sum in a type of 16 bits is one in f32 (Reduce.h).
   bool isInF32 =
@@ -110,6 +116,9 @@ std::string cuda::reduceKernelName(DType type, Reduction reduction) {
 std::string cuda::reduceKernelText(DType type, Reduction reduction) {
   TypeText element = textOf(type);
   std::string bytes = std::to_string(element.bytes);
+  std::string combined = textOf(reduction).text, accumulator = type == DType::F64 ? "f64" : "f32";
+  for (size_t at = 0; (at = combined.find("f32", at)) != std::string::npos;)
+    combined.replace(at, 3, accumulator), at += 3;
   return ".version 7.0\n"
          ".target sm_80\n"
          ".address_size 64\n"
@@ -120,7 +129,9 @@ std::string cuda::reduceKernelText(DType type, Reduction reduction) {
          "  .reg .pred %done, %takes, %isNew, %isOld;\n"
          "  .reg .b16 %half, %none;\n"
          "  .reg .b32 %word, %block, %blocks, %threads, %thread;\n"
-         "  .reg .f32 %sum, %value;\n"
+         "  .reg ." +
+         accumulator +
+         " %sum, %value;\n"
          "  .reg .b64 %members, %result, %count, %stride, %number;\n"
          "  .reg .b64 %at, %to, %i, %step, %m, %first;\n"
          "  ld.param.u64 %members, [members];\n"
@@ -143,14 +154,14 @@ std::string cuda::reduceKernelText(DType type, Reduction reduction) {
          "  setp.ge.u64 %done, %i, %count;\n"
          "  @%done bra END;\n"
          "  mad.lo.u64 %at, %i, " +
-         bytes + ", %members;\n" + element.load +
-         "  mov.f32 %sum, %value;\n"
+         bytes + ", %members;\n" + element.load + "  mov." + accumulator +
+         " %sum, %value;\n"
          "  mov.u64 %m, 1;\n"
          "MEMBER:\n"
          "  setp.ge.u64 %done, %m, %number;\n"
          "  @%done bra STORE;\n"
          "  add.u64 %at, %at, %stride;\n" +
-         element.load + textOf(reduction).text +
+         element.load + combined +
          "  add.u64 %m, %m, 1;\n"
          "  bra MEMBER;\n"
          "STORE:\n"
@@ -176,6 +187,7 @@ Status ReduceKernels::load(DType type, Reduction reduction, Slot &slot) const {
   if (driver.emulates()) {
     slot.emulated.function = type == DType::BF16  ? functionOf<DType::BF16>(reduction)
                              : type == DType::F16 ? functionOf<DType::F16>(reduction)
+                             : type == DType::F64 ? functionOf<DType::F64>(reduction)
                                                   : functionOf<DType::F32>(reduction);
     slot.emulated.name = slot.name.c_str();
     slot.emulated.extent = slot.emulated.blocks = kBlocks;

@@ -16,7 +16,7 @@
 
 namespace weft::runtime::cuda {
 
-/// Whether there is one: f32, bf16 and f16, in f32.
+/// Whether there is one: f32, bf16 and f16, in f32, and f64.
 bool hasReduceKernel(DType type, DType accumulator, Reduction reduction);
 
 /// Its name, and PTX for sm_80 and later. Parameters: members' elements, the result, then how many
