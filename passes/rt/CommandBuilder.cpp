@@ -82,11 +82,12 @@ std::optional<LibraryEnd> weft::rt::libraryEndOf(FusionOp fusion) {
                        return layoutBehind(value, end.placed).has_value();
                      })))
     return std::nullopt;
-  if (next && isSum(next)) {
-    end.addend = dyn_cast<BlockArgument>(next->getOperand(next->getOperand(0) == op->getResult(0)));
-    if (!end.addend)
+  for (; next && isSum(next); op = next, next = next->getNextNode()) {
+    auto addend =
+        dyn_cast<BlockArgument>(next->getOperand(next->getOperand(0) == op->getResult(0)));
+    if (!addend)
       return std::nullopt;
-    next = next->getNextNode();
+    end.addends.push_back(addend);
   }
   return isa_and_present<YieldOp>(next) ? std::optional(end) : std::nullopt;
 }
@@ -99,7 +100,8 @@ bool weft::rt::isOnlyAddedOnce(Value sum) {
     return false;
   BlockArgument inside = fusion.getBody().getArgument(sum.use_begin()->getOperandNumber());
   std::optional<LibraryEnd> end = libraryEndOf(fusion);
-  return end && end->addend == inside && inside.hasOneUse();
+  return end && ArrayRef<BlockArgument>(end->addends) == ArrayRef<BlockArgument>(inside) &&
+         inside.hasOneUse();
 }
 
 ValueLayout weft::rt::specLayout(Value value) {
@@ -291,7 +293,7 @@ private:
     if (!end) {
       libraryOp->emitOpError(
           "is followed by more than a library call does: to place its results in "
-          "one, to add an input to that");
+          "one, to add inputs to that");
       return nullptr;
     }
     SmallVector<ValueLayout> written;
@@ -311,14 +313,17 @@ private:
     const Target *target = targetOf(op->getParentOfType<ModuleOp>());
     if (!target)
       return nullptr;
-    std::optional<ValueLayout> addend;
-    std::optional<ArrayRef<int64_t>> addendStrides;
-    if (end->addend && !isNothing(fusion.getInputs()[end->addend.getArgNumber()])) {
-      addend = specLayout(fusion.getInputs()[end->addend.getArgNumber()]);
+    SmallVector<ValueLayout> addends;
+    SmallVector<SmallVector<int64_t, 4>> addendStrides;
+    for (BlockArgument argument : end->addends) {
+      if (isNothing(fusion.getInputs()[argument.getArgNumber()]))
+        continue;
+      ValueLayout addend = specLayout(fusion.getInputs()[argument.getArgNumber()]);
       if (end->placed)
-        addend->strides =
-            layoutBehind(libraryOp->getResult(0), end->placed, addend->strides)->strides;
-      addendStrides = addend->strides;
+        addend.strides =
+            layoutBehind(libraryOp->getResult(0), end->placed, addend.strides)->strides;
+      addendStrides.push_back(addend.strides);
+      addends.push_back(std::move(addend));
     }
     std::optional<LibraryLayout> plan =
         libraryLayout(*target, libraryOp, strides, resultStrides, addendStrides);
@@ -340,9 +345,9 @@ private:
       state.operands.push_back(window(bufferOf(fusion.getOutputs()[end->placed ? 0 : i]),
                                       part.sizes, part.strides, written[i].offset));
     addOperands(plan->call.mayLack);
-    if (addend)
-      state.operands.push_back(window(bufferOf(addend->root), plan->addend->sizes,
-                                      plan->addend->strides, addend->offset));
+    for (auto [addend, part] : llvm::zip(addends, plan->addends))
+      state.operands.push_back(
+          window(bufferOf(addend.root), part.sizes, part.strides, addend.offset));
     state.attributes = plan->call.attributes;
     return builder.create(state);
   }

@@ -32,19 +32,19 @@ llvm::StringRef nameForMessages(mlir::Operation *op);
 mlir::Operation *libraryOpOf(FusionOp fusion);
 
 /// What the call does to that op's results, null where it does not: the view or concatenation as
-/// which it writes them (layoutBehind), the input that is added to it. Nothing if the fusion does
+/// which it writes them (layoutBehind), the inputs that are added to it. Nothing if the fusion does
 /// more than that.
 struct LibraryEnd {
   mlir::Operation *placed = nullptr;
-  mlir::BlockArgument addend;
+  llvm::SmallVector<mlir::BlockArgument, 2> addends;
 };
 std::optional<LibraryEnd> libraryEndOf(FusionOp fusion);
 
 /// A sum to which nothing was added yet.
 bool isNothing(mlir::Value value);
 
-/// Whether nothing is done with the value but to add it to the result of one library call: then it
-/// may be a sum of nothing.
+/// Whether nothing is done with the value but to add it to the result of one library call, which
+/// adds nothing else: then it may be a sum of nothing.
 bool isOnlyAddedOnce(mlir::Value sum);
 
 /// Where `value` lies in the dense buffer of the op, constant or argument that

@@ -7,7 +7,6 @@
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Interfaces/OpWork.h"
-#include "weft/Interfaces/Sum.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
@@ -146,14 +145,9 @@ static bool isOptimizer(Operation *op) { return timeOf(op) == 2; }
 /// Microbatches come one after the other: a kernel for two of them would make
 /// the activations of both live at once. So do sections of a stage's program: what
 /// stands in one kernel waits for what both await, and others may wait for it.
-static bool areOfOneTime(Operation *a, Operation *b) {
+bool FusionChoice::areOfOneTime(Operation *a, Operation *b) {
   return timeOf(a) == timeOf(b) && a->getAttr(kMicrobatchAttr) == b->getAttr(kMicrobatchAttr) &&
          a->getAttr(dist::kSectionAttr) == b->getAttr(dist::kSectionAttr);
-}
-
-static bool isWeightGradient(Operation *op) {
-  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-  return role && role.getValue() == nn::kRoleWeightGradient;
 }
 
 FusionChoice::FusionChoice(Block &block, const Target &target) : target(target) {
@@ -192,122 +186,6 @@ void FusionChoice::demandDense(Operation *user, unsigned operand) {
     dense.push_back({user, operand});
 }
 
-/// The one reader of a library op may permute the result in a way that the
-/// library can write at once: so heads merge without a copy.
-void FusionChoice::absorbPermutation(Operation *op) {
-  if (op->getNumResults() != 1 || !op->getResult(0).hasOneUse())
-    return;
-  Operation *view = *op->getResult(0).user_begin();
-  auto strides =
-      classes.lookup(view) == FusionClass::Free ? stridesBehindPermutation(view) : std::nullopt;
-  if (!strides)
-    return;
-  absorbedBy[op] = {view};
-  if (layoutOfLibrary(op))
-    classes[view] = FusionClass::Absorbed;
-  else
-    absorbedBy.erase(op);
-}
-
-/// The results of a library op may be the parts of one value, which it can then write at once: so
-/// gradients of queries, keys and values are packed without a copy.
-void FusionChoice::absorbConcat(Operation *op) {
-  SmallVector<Operation *, 2> placing;
-  for (Value value : op->getResults())
-    while (value.hasOneUse()) {
-      Operation *user = *value.user_begin();
-      if (!isPlacing(user) || !areOfOneTime(op, user) || llvm::is_contained(placing, user))
-        break;
-      placing.push_back(user);
-      if (user->getNumOperands() > 1)
-        break;
-      value = user->getResult(0);
-    }
-  llvm::sort(placing,
-             [&](Operation *x, Operation *y) { return position.lookup(x) < position.lookup(y); });
-  // As many results as operands, each of which leads to it: there is nothing else in it.
-  if (placing.empty() || placing.back()->getNumOperands() != op->getNumResults() ||
-      !llvm::all_of(op->getResults(),
-                    [&](Value result) { return layoutBehind(result, placing.back()); }))
-    return;
-  absorbedBy[op] = placing;
-  if (!layoutOfLibrary(op)) {
-    absorbedBy.erase(op);
-    return;
-  }
-  for (Operation *later : placing)
-    classes[later] = FusionClass::Absorbed;
-}
-
-/// Whether elements of a tensor share their place in memory along some dim.
-static bool repeats(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
-  return llvm::any_of(llvm::zip(shape, strides),
-                      [](auto dim) { return std::get<0>(dim) != 1 && std::get<1>(dim) == 0; });
-}
-
-/// A product may add to its result: to a gradient the sum of those before it, in the network itself
-/// a row to all rows (a bias), unless that cuts the product into more than it would be. Other sums
-/// of the network are computed by the kernel that reads them next, which reads all of what is added
-/// just the same.
-void FusionChoice::absorbSum(Operation *op) {
-  Operation *last = absorbed(op).empty() ? op : absorbed(op).back();
-  if (last->getNumResults() != 1 || !last->getResult(0).hasOneUse())
-    return;
-  OpOperand &use = *last->getResult(0).use_begin();
-  Operation *sum = use.getOwner();
-  if (!isSum(sum) || !areOfOneTime(op, sum))
-    return;
-  // Of two products one adds, or each would wait for the other.
-  if (classes.lookup(sum) == FusionClass::Absorbed)
-    return;
-  Value addend = sum->getOperand(1 - use.getOperandNumber());
-  auto layout = layoutOf(addend, [&](Operation *def) { return isRoot(def); });
-  Operation *maker = layout ? layout->root.getDefiningOp() : nullptr;
-  if (!layout || (maker && maker->hasTrait<OpTrait::ConstantLike>()))
-    return;
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(addend.getType()).getShape();
-  bool isSumSoFar = isWeightGradient(sum) && isRowMajor(shape, layout->strides);
-  if (!isSumSoFar && !repeats(shape, layout->strides))
-    return;
-  std::optional<LibraryLayout> plan = layoutOfLibrary(op, layout->strides);
-  if (plan && plan->results[0].sizes == layoutOfLibrary(op)->results[0].sizes) {
-    classes[sum] = FusionClass::Absorbed;
-    absorbedBy[op].push_back(sum);
-  }
-}
-
-/// The layout of a library op with what it has absorbed, and perhaps a sum with what has these
-/// strides.
-std::optional<LibraryLayout>
-FusionChoice::layoutOfLibrary(Operation *op, std::optional<ArrayRef<int64_t>> addend) const {
-  SmallVector<SmallVector<int64_t, 4>> operands, results;
-  auto denseStrides = [](Value value) {
-    return rowMajorStrides(cast<RankedTensorType>(value.getType()).getShape());
-  };
-  for (Value operand : op->getOperands()) {
-    auto layout = layoutOf(operand, [&](Operation *def) { return isRoot(def); });
-    operands.push_back(layout ? layout->strides : denseStrides(operand));
-  }
-  for (Value result : op->getResults())
-    results.push_back(denseStrides(result));
-  if (absorbed(op).empty())
-    return libraryLayout(target, op, operands, results, addend);
-  Operation *last = absorbed(op).back();
-  for (auto [result, strides] : llvm::zip(op->getResults(), results))
-    strides = layoutBehind(result, last)->strides;
-  SmallVector<int64_t, 4> added;
-  if (addend) {
-    added = layoutBehind(op->getResult(0), last, *addend)->strides;
-    addend = added;
-  }
-  return libraryLayout(target, op, operands, results, addend);
-}
-
-ArrayRef<Operation *> FusionChoice::absorbed(Operation *library) const {
-  auto found = absorbedBy.find(library);
-  return found == absorbedBy.end() ? ArrayRef<Operation *>() : found->second;
-}
-
 void FusionChoice::demandLayouts(Block &block) {
   auto root = [&](Operation *op) { return isRoot(op); };
   llvm::DenseSet<Value> returned;
@@ -325,7 +203,7 @@ void FusionChoice::demandLayouts(Block &block) {
       if (op.getNumResults() > 1)
         absorbConcat(&op);
       absorbPermutation(&op);
-      absorbSum(&op);
+      absorbSums(&op);
     } else if (kind == FusionClass::Opaque) {
       bool isReturn = op.hasTrait<OpTrait::IsTerminator>();
       for (unsigned i = 0; i < op.getNumOperands(); ++i) {

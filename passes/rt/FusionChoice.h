@@ -104,7 +104,7 @@ public:
   /// Whether what copies are made of is read from memory, beside what the program itself reads.
   bool isReadByCopies(mlir::Value value) const { return readByCopies.contains(value); }
   /// What a library op does to its results, in order: the views that it writes them through, the
-  /// concatenation that all of them are, the op that adds to it.
+  /// concatenation that all of them are, the ops that add to it.
   llvm::ArrayRef<mlir::Operation *> absorbed(mlir::Operation *library) const;
   enum class Limit { Ops, Bytes, Pieces, Order };
   /// What kept an op out of a kernel: how much of it there would be, and what the target allows.
@@ -139,12 +139,16 @@ private:
   bool joinsGradients(mlir::Operation *producer, mlir::Operation *consumer) const;
   bool isRoot(mlir::Operation *op) const { return classes.lookup(op) != FusionClass::Free; }
   void demandDense(mlir::Operation *user, unsigned operand);
+  static bool areOfOneTime(mlir::Operation *a, mlir::Operation *b);
   void absorbPermutation(mlir::Operation *library);
   void absorbConcat(mlir::Operation *library);
-  void absorbSum(mlir::Operation *library);
+  void absorbSums(mlir::Operation *library);
+  std::optional<llvm::SmallVector<int64_t, 4>>
+  stridesOfAddend(mlir::Operation *library, mlir::Operation *sum, mlir::Value addend) const;
+  bool waitsFor(mlir::Operation *op, mlir::Operation *maker) const;
   std::optional<LibraryLayout>
   layoutOfLibrary(mlir::Operation *library,
-                  std::optional<llvm::ArrayRef<int64_t>> addend = std::nullopt) const;
+                  llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> addends = {}) const;
 
   struct Group {
     std::vector<mlir::Operation *> ops;

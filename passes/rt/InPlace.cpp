@@ -127,9 +127,9 @@ bool weft::rt::mayOverwrite(FusionOp fusion, unsigned input, unsigned result) {
     return false;
   std::optional<unsigned> operand = cast<KernelOpInterface>(op).getLibraryCall()->overwrites;
   Value argument = fusion.getBody().getArgument(input);
-  bool isOverwritten = end->addend
-                           ? end->addend == argument
-                           : operand && op->getOperand(*operand) == argument && !end->placed;
+  bool isOverwritten = end->addends.empty()
+                           ? operand && op->getOperand(*operand) == argument && !end->placed
+                           : llvm::is_contained(end->addends, argument);
   return isOverwritten && argument.hasOneUse() &&
          argument.getType() == withoutEncoding(fusion.getResult(0).getType());
 }

@@ -14,13 +14,13 @@ using namespace weft::rt;
 
 namespace {
 
-/// The tensors of a product: lhs, rhs, result, and what is added to that.
-constexpr unsigned kAddend = 3, kTensors = 4;
+/// Of the tensors of a product: lhs, rhs, result, and what is added to that.
+constexpr unsigned kResult = 2;
 
 /// One loop of a product and its stride in each of them.
 struct Loop {
   int64_t size;
-  std::array<int64_t, kTensors> strides;
+  SmallVector<int64_t, 5> strides;
 };
 using Loops = SmallVector<Loop>;
 
@@ -32,9 +32,9 @@ Loops collapse(const Loops &loops) {
       continue;
     if (!result.empty()) {
       Loop &outer = result.back();
-      bool merges = true;
-      for (unsigned t = 0; t < kTensors; ++t)
-        merges &= outer.strides[t] == loop.strides[t] * loop.size;
+      bool merges = llvm::all_of(llvm::zip(outer.strides, loop.strides), [&](auto strides) {
+        return std::get<0>(strides) == std::get<1>(strides) * loop.size;
+      });
       if (merges) {
         outer.size *= loop.size;
         outer.strides = loop.strides;
@@ -46,20 +46,22 @@ Loops collapse(const Loops &loops) {
   return result;
 }
 
-/// The last type and list of strides are those of what is added, or again the result's.
+/// Strides beyond the types are those of what is added, which has the result's type.
 std::optional<LibraryLayout> mergedDims(const LibraryCall &call, ArrayRef<RankedTensorType> types,
-                                        ArrayRef<SmallVector<int64_t, 4>> strides, bool adds) {
+                                        ArrayRef<SmallVector<int64_t, 4>> strides) {
   const ProductDims &product = *call.product;
+  const SmallVector<int64_t, 5> nowhere(strides.size(), 0);
+  auto asStored = [](unsigned tensor) { return std::min(tensor, kResult); };
   auto group = [&](ArrayRef<unsigned> lhs, ArrayRef<unsigned> rhs, ArrayRef<unsigned> result) {
     Loops loops;
-    std::array<ArrayRef<unsigned>, kTensors> dims{lhs, rhs, result, result};
+    std::array<ArrayRef<unsigned>, kResult + 1> dims{lhs, rhs, result};
     size_t count = std::max({lhs.size(), rhs.size(), result.size()});
     for (size_t i = 0; i < count; ++i) {
-      Loop loop{1, {}};
-      for (unsigned t = 0; t < kTensors; ++t)
-        if (!dims[t].empty()) {
-          loop.size = types[t].getDimSize(dims[t][i]);
-          loop.strides[t] = strides[t][dims[t][i]];
+      Loop loop{1, nowhere};
+      for (unsigned t = 0; t < strides.size(); ++t)
+        if (ArrayRef<unsigned> own = dims[asStored(t)]; !own.empty()) {
+          loop.size = types[asStored(t)].getDimSize(own[i]);
+          loop.strides[t] = strides[t][own[i]];
         }
       loops.push_back(loop);
     }
@@ -73,7 +75,7 @@ std::optional<LibraryLayout> mergedDims(const LibraryCall &call, ArrayRef<Ranked
   // The largest loop of m and of n stays, the others go to the batch.
   auto keepOne = [&](Loops &loops) -> Loop {
     if (loops.empty())
-      return {1, {}};
+      return {1, nowhere};
     auto best =
         llvm::max_element(loops, [](const Loop &a, const Loop &b) { return a.size < b.size; });
     Loop kept = *best;
@@ -81,19 +83,24 @@ std::optional<LibraryLayout> mergedDims(const LibraryCall &call, ArrayRef<Ranked
     llvm::append_range(batch, loops);
     return kept;
   };
-  Loop rows = keepOne(m), columns = keepOne(n), sum = k.empty() ? Loop{1, {}} : k.front();
+  Loop rows = keepOne(m), columns = keepOne(n), sum = k.empty() ? Loop{1, nowhere} : k.front();
   if (batch.size() > 4)
     return std::nullopt;
   // A size-1 dim may have any stride; row-major ones spare libraries a packing.
+  auto stride = [&](Loop &loop, int64_t inLhs, int64_t inRhs, int64_t inResult) {
+    loop.strides.assign(strides.size(), inResult);
+    loop.strides[0] = inLhs;
+    loop.strides[1] = inRhs;
+  };
   if (rows.size == 1)
-    rows.strides = {sum.size, 0, columns.size, columns.size};
+    stride(rows, sum.size, 0, columns.size);
   if (columns.size == 1)
-    columns.strides = {0, 1, 1, 1};
+    stride(columns, 0, 1, 1);
   if (sum.size == 1)
-    sum.strides = {1, columns.size, 0, 0};
+    stride(sum, 1, columns.size, 0);
   LibraryLayout plan{call, {LibraryTensor(), LibraryTensor()}, {LibraryTensor()}};
   auto fill = [&](LibraryTensor &window, unsigned tensor, const Loop &first, const Loop &second) {
-    window.element = types[tensor].getElementType();
+    window.element = types[asStored(tensor)].getElementType();
     for (const Loop &loop : batch) {
       window.sizes.push_back(loop.size);
       window.strides.push_back(loop.strides[tensor]);
@@ -105,9 +112,9 @@ std::optional<LibraryLayout> mergedDims(const LibraryCall &call, ArrayRef<Ranked
   };
   fill(plan.operands[0], 0, rows, sum);
   fill(plan.operands[1], 1, sum, columns);
-  fill(plan.results[0], 2, rows, columns);
-  if (adds)
-    fill(plan.addend.emplace(), kAddend, rows, columns);
+  fill(plan.results[0], kResult, rows, columns);
+  for (unsigned t = kResult + 1; t < strides.size(); ++t)
+    fill(plan.addends.emplace_back(), t, rows, columns);
   return plan;
 }
 
@@ -130,10 +137,10 @@ std::optional<LibraryLayout>
 weft::rt::libraryLayout(const Target &target, Operation *op,
                         ArrayRef<SmallVector<int64_t, 4>> operandStrides,
                         ArrayRef<SmallVector<int64_t, 4>> resultStrides,
-                        std::optional<ArrayRef<int64_t>> addendStrides) {
+                        ArrayRef<SmallVector<int64_t, 4>> addendStrides) {
   auto kernel = dyn_cast<KernelOpInterface>(op);
   std::optional<LibraryCall> call = kernel ? kernel.getLibraryCall() : std::nullopt;
-  if (!call || (addendStrides && !call->product))
+  if (!call || (!addendStrides.empty() && !call->product))
     return std::nullopt;
   SmallVector<RankedTensorType> types;
   for (Type type : op->getOperandTypes())
@@ -142,14 +149,10 @@ weft::rt::libraryLayout(const Target &target, Operation *op,
     types.push_back(cast<RankedTensorType>(type));
   SmallVector<SmallVector<int64_t, 4>> strides(operandStrides.begin(), operandStrides.end());
   strides.append(resultStrides.begin(), resultStrides.end());
-  std::optional<LibraryLayout> plan;
-  if (call->product) {
-    types.push_back(types.back());
-    strides.push_back(addendStrides ? SmallVector<int64_t, 4>(*addendStrides) : strides.back());
-    plan = mergedDims(*call, types, strides, addendStrides.has_value());
-  } else {
-    plan = wholeTensors(*call, types, strides, op->getNumOperands());
-  }
+  strides.append(addendStrides.begin(), addendStrides.end());
+  std::optional<LibraryLayout> plan =
+      call->product ? mergedDims(*call, types, strides)
+                    : wholeTensors(*call, types, strides, op->getNumOperands());
   return plan && target.takes(*plan) ? plan : std::nullopt;
 }
 

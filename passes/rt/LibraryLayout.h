@@ -14,9 +14,9 @@ namespace weft::rt {
 
 /// The layout of `op` for operands and results with these strides; nothing if the
 /// op has no library call, the dims do not collapse into the command's, or the
-/// target does not take it. Offsets stay those of the values. `addendStrides` are those of what the
-/// call, of a product, adds to its result, in the dims of that; a row that is added to all has a
-/// stride of 0.
+/// target does not take it. Offsets stay those of the values. `addendStrides` are those of each
+/// thing that the call, of a product, adds to its result, in the dims of that; a row that is added
+/// to all has a stride of 0.
 ///
 /// A product's dims collapse as far as neighbours are contiguous in every
 /// tensor that has them; what is left over in m or n becomes batch dims, along
@@ -26,7 +26,7 @@ std::optional<LibraryLayout>
 libraryLayout(const Target &target, mlir::Operation *op,
               llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> operandStrides,
               llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> resultStrides,
-              std::optional<llvm::ArrayRef<int64_t>> addendStrides = std::nullopt);
+              llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> addendStrides = {});
 
 /// The same for dense operands and results.
 std::optional<LibraryLayout> denseLibraryLayout(const Target &target, mlir::Operation *op);

@@ -41,6 +41,13 @@ Pairs CollectiveOp::getOverwrites() {
       pairs.push_back({source, target});
   return pairs;
 }
+Pairs GemmOp::getOverwrites() {
+  Pairs pairs;
+  for (Value addend : getAddends())
+    if (addend.getType() == getResult().getType())
+      pairs.push_back({addend, getResult()});
+  return pairs;
+}
 bool SendOp::isCommunication() { return true; }
 bool SendOp::isTransfer() { return true; }
 bool RecvOp::isCommunication() { return true; }
@@ -129,11 +136,11 @@ LogicalResult GemmOp::verify() {
   if (a[rank - 2] != c[rank - 2] || b[rank - 1] != c[rank - 1] || a[rank - 1] != b[rank - 2])
     return emitOpError() << "has sizes that do not contract: " << getLhs().getType() << ", "
                          << getRhs().getType() << " -> " << getResult().getType();
-  if (Value addend = getAddend();
-      addend && (sizes(addend) != c || element(addend) != element(getResult()) ||
-                 !isa<FloatType>(element(addend))))
-    return emitOpError() << "adds " << addend.getType() << " to " << getResult().getType()
-                         << ", expected equal sizes and elements of one type of floats";
+  for (Value addend : getAddends())
+    if (sizes(addend) != c || element(addend) != element(getResult()) ||
+        !isa<FloatType>(element(addend)))
+      return emitOpError() << "adds " << addend.getType() << " to " << getResult().getType()
+                           << ", expected equal sizes and elements of one type of floats";
   return success();
 }
 

@@ -41,20 +41,20 @@ def Rt_LaunchOp : Rt_Command<"launch", ["Inputs"], ["Outputs"], [AttrSizedOperan
       `stream` $stream attr-dict }];
 }
 
-def Rt_GemmOp : Rt_Command<"gemm", ["Lhs", "Rhs", "Addend"], ["Result"], [], ["Addend", "Result"]> {
+def Rt_GemmOp : Rt_Command<"gemm", ["Lhs", "Rhs", "Addends"], ["Result"], [DeclareOpInterfaceMethods<Rt_CommandInterface, ["getOverwrites"]>]> {
   let summary = "a (batched) matrix product by the target's library";
   let description = [{
-    `result[b.., m, n] = sum_k lhs[b.., m, k] rhs[b.., k, n]`, 0 to 4 batch dims; strides of 0 repeat. An addend
-    `[b.., m, n]` is added to that behind the sum, in the sum's type, when the sum was rounded to the result's: every bit is that
-    of an addition of its own. It may be the result.
+    `result[b.., m, n] = sum_k lhs[b.., m, k] rhs[b.., k, n]`, 0 to 4 batch dims; strides of 0 repeat. Addends
+    `[b.., m, n]` are added to that behind the sum, one after the other, in the sum's type, when it was rounded to the result's: every
+    bit is that of additions of their own. One of them may be the result.
 
-    Constraints: equal tensor ranks of 2 to 6; sizes contract; the addend has the result's sizes and element type,
+    Constraints: equal tensor ranks of 2 to 6; sizes contract; addends have the result's sizes and element type,
     which is one of floats.
     Example: `rt.gemm %a, %b -> %c accumulate f32 stream 0 : memref<4x8xf32>, memref<8x2xf32> -> memref<4x2xf32>`
   }];
-  let arguments = (ins AnyMemRef:$lhs, AnyMemRef:$rhs, AnyMemRef:$result, Optional<AnyMemRef>:$addend,
+  let arguments = (ins AnyMemRef:$lhs, AnyMemRef:$rhs, AnyMemRef:$result, Variadic<AnyMemRef>:$addends,
       TypeAttr:$accumulate, DefaultValuedAttr<Rt_Stream, "0">:$stream);
-  let assemblyFormat = [{ $lhs `,` $rhs `->` $result (`plus` `(` $addend^ `:` type($addend) `)`)? `accumulate` $accumulate
+  let assemblyFormat = [{ $lhs `,` $rhs `->` $result (`plus` `(` $addends^ `:` type($addends) `)`)? `accumulate` $accumulate
       `stream` $stream attr-dict
       `:` type($lhs) `,` type($rhs) `->` type($result) }];
   let hasVerifier = 1;

@@ -72,9 +72,10 @@ struct LibraryTensor {
 struct LibraryLayout {
   LibraryCall call;
   llvm::SmallVector<LibraryTensor> operands, results;
-  /// Of a product of floats: what is added to the result, of its type, with the bits of an op
-  /// behind it. It is the command's last operand, and may be where the result lies.
-  std::optional<LibraryTensor> addend = std::nullopt;
+  /// Of a product of floats: what is added to the result, of its type and one after the other, with
+  /// the bits of ops behind it. They are the command's last operands, and one may be where the
+  /// result lies.
+  llvm::SmallVector<LibraryTensor, 0> addends = {};
 };
 
 /// How a kernel is launched: units [0, extent) in any order and any split, at least `grain` of

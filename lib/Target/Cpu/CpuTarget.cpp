@@ -5,6 +5,7 @@
 #include "weft/Target/Cpu/KernelCompiler.h"
 #include "weft/Target/Cpu/Processor.h"
 #include "weft/Target/Executable.h"
+#include "weft/runtime/Commands.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -28,12 +29,14 @@ bool takesFloats(const LibraryLayout &layout) {
          llvm::all_of(layout.results, isOfFirst);
 }
 
-/// Products of floats sum in f32 or f64 and give the operands' type or the sum's; those of
-/// integers of at least 8 bits give the type that they sum in.
+/// Products of floats sum in f32 or f64, give the operands' type or the sum's, and add to it; those
+/// of integers of at least 8 bits give the type that they sum in.
 bool takesProduct(const LibraryLayout &layout) {
   Type lhs = layout.operands[0].element, result = layout.results[0].element;
   Type accumulate = cast<TypeAttr>(layout.call.attributes.get("accumulate")).getValue();
-  if (layout.operands[1].element != lhs)
+  // What the command has views for behind operands and result.
+  const size_t mostAddends = runtime::viewRoles(runtime::Opcode::Gemm).most - runtime::kGemmAddend;
+  if (layout.operands[1].element != lhs || layout.addends.size() > mostAddends)
     return false;
   if (isLibraryFloat(lhs)) {
     Type sum = lhs.isF64() ? lhs : Type(Float32Type::get(lhs.getContext()));

@@ -67,16 +67,18 @@ bool takesProduct(const LibraryLayout &layout) {
        result = productTensor(layout.results[0]);
   if (!lhs || !rhs || !result || lhs->dtype != rhs->dtype)
     return false;
-  std::optional<runtime::ProductTensor> addend;
-  if (layout.addend && !(addend = productTensor(*layout.addend)))
-    return false;
+  std::vector<runtime::ProductTensor> addends;
+  for (const LibraryTensor &tensor : layout.addends)
+    if (auto addend = productTensor(tensor))
+      addends.push_back(*addend);
+    else
+      return false;
   bool isWide = lhs->dtype == runtime::DType::F64;
   auto sum = isWide ? runtime::DType::F64 : runtime::DType::F32;
   runtime::CublasProduct product;
   return floatOf(cast<TypeAttr>(layout.call.attributes.get("accumulate")).getValue()) == sum &&
          (result->dtype == lhs->dtype || result->dtype == sum) &&
-         runtime::planCublasProduct(*lhs, *rhs, *result, addend ? &*addend : nullptr, product)
-             .empty();
+         runtime::planCublasProduct(*lhs, *rhs, *result, addends, product).empty();
 }
 
 class CudaTarget : public Target {

@@ -114,7 +114,7 @@ private:
     g.b = matrix(b, bRow, bColumn);
     g.c = matrix(c, cRow, 1);
     if (accumulate)
-      g.addend = g.c;
+      g.addends[0] = g.c;
     gemmTyped<T, T>(g, s.gemm);
   }
 

@@ -61,8 +61,9 @@ void storeTile(const GemmProblem &p, int64_t i0, int64_t j0, int64_t rows, int64
                T *tile) {
   constexpr int64_t width = kTileColumns<T>;
   DType own = std::is_same_v<T, double> ? DType::F64 : DType::F32;
-  if (p.addend.data)
-    addToTile(p.addend, i0, j0, rows, columns, tile);
+  for (const MatrixRef &addend : p.addends)
+    if (addend.data)
+      addToTile(addend, i0, j0, rows, columns, tile);
   if (p.c.dtype == own && p.c.column == 1) {
     for (int64_t i = 0; i < rows; ++i) {
       T *c = reinterpret_cast<T *>(const_cast<char *>(p.c.data)) + (i0 + i) * p.c.row + j0;

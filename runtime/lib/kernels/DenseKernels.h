@@ -14,14 +14,17 @@ struct MatrixRef {
   int64_t row, column; // strides
 };
 
-/// c = a b (+ addend). Every element of a b is one sum
+/// What a product may add to its result, one after the other.
+constexpr unsigned kMostAddends = 2;
+
+/// c = a b (+ addends). Every element of a b is one sum
 /// over k = 0, 1, ... in one accumulator, so that its bits depend neither on
-/// the other rows and columns nor on threads. The addend, of c's dtype, comes
-/// when the sum was rounded to that, with the bits of an addition of its own.
+/// the other rows and columns nor on threads. Addends, of c's dtype, come
+/// when the sum was rounded to that, with the bits of additions of their own.
 struct GemmProblem {
   int64_t m, n, k;
   MatrixRef a, b, c;
-  MatrixRef addend; // data null = none; may be c, else apart from it
+  MatrixRef addends[kMostAddends]; // data null = none; each may be c, else apart from it
 };
 
 /// One batch entry and head of attention, rows [firstRow, lastRow) of q.

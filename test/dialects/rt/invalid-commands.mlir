@@ -32,7 +32,7 @@ rt.program @p streams 1 events 0 {
   %0 = rt.buffer "a" input : memref<4x4xf32>
   %1 = rt.buffer "s" input : memref<4x2xf32>
   // expected-error @below {{adds 'memref<4x2xf32>' to 'memref<4x4xf32>', expected equal sizes and elements of one type of floats}}
-  rt.gemm %0, %0 -> %0 plus(%1 : memref<4x2xf32>) accumulate f32 stream 0 : memref<4x4xf32>, memref<4x4xf32> -> memref<4x4xf32>
+  rt.gemm %0, %0 -> %0 plus(%0, %1 : memref<4x4xf32>, memref<4x2xf32>) accumulate f32 stream 0 : memref<4x4xf32>, memref<4x4xf32> -> memref<4x4xf32>
 }
 
 // -----

@@ -36,6 +36,10 @@ rt.program @forward streams 2 events 2 arena 4096 {
   // CHECK: rt.gemm %[[V]], %{{.+}} -> %[[Z:.+]] plus(%[[Z]] : memref<4x4xf32>) accumulate f32 stream 0
   rt.gemm %v, %w -> %z plus(%z : memref<4x4xf32>) accumulate f32 stream 0
     : memref<4x3xf32, strided<[8, 1], offset: 2>>, memref<3x4xf32> -> memref<4x4xf32>
+  // CHECK: rt.gemm %[[V]], %{{.+}} -> %[[Z:.+]] plus(%{{.+}}, %[[Z]] : memref<4x4xf32, strided<[0, 1]>>, memref<4x4xf32>) accumulate f32 stream 0
+  %b = rt.view %z : memref<4x4xf32> to memref<4x4xf32, strided<[0, 1]>>
+  rt.gemm %v, %w -> %z plus(%b, %z : memref<4x4xf32, strided<[0, 1]>>, memref<4x4xf32>) accumulate f32 stream 0
+    : memref<4x3xf32, strided<[8, 1], offset: 2>>, memref<3x4xf32> -> memref<4x4xf32>
   // CHECK: rt.record 0 stream 0
   rt.record 0 stream 0
   // CHECK: rt.wait 0 stream 1

@@ -17,7 +17,7 @@ ProductTensor tensor(Ints sizes, Ints strides, DType dtype = DType::F32) {
 TEST(CublasProduct, ResultsByRowsAreTurned) {
   CublasProduct product;
   EXPECT_EQ(planCublasProduct(tensor({3, 5}, {5, 1}), tensor({5, 7}, {7, 1}),
-                              tensor({3, 7}, {7, 1}), nullptr, product),
+                              tensor({3, 7}, {7, 1}), {}, product),
             "");
   EXPECT_TRUE(product.isSwapped);
   EXPECT_EQ(product.m, 7);
@@ -33,7 +33,7 @@ TEST(CublasProduct, ResultsByRowsAreTurned) {
 TEST(CublasProduct, ResultsByColumnsAreNot) {
   CublasProduct product;
   EXPECT_EQ(planCublasProduct(tensor({3, 5}, {5, 1}), tensor({5, 7}, {1, 9}),
-                              tensor({3, 7}, {1, 3}), nullptr, product),
+                              tensor({3, 7}, {1, 3}), {}, product),
             "");
   EXPECT_FALSE(product.isSwapped);
   EXPECT_TRUE(product.lhs.turned);
@@ -46,7 +46,7 @@ TEST(CublasProduct, BatchesAreMergedOrCalls) {
   // [batch, head, row, column] of one buffer, and heads between the rows.
   EXPECT_EQ(planCublasProduct(tensor({4, 3, 8, 2}, {48, 2, 6, 1}),
                               tensor({4, 3, 2, 8}, {48, 2, 1, 6}),
-                              tensor({4, 3, 8, 8}, {192, 64, 8, 1}), nullptr, product),
+                              tensor({4, 3, 8, 8}, {192, 64, 8, 1}), {}, product),
             "");
   EXPECT_EQ(product.batch, 4);
   EXPECT_EQ(product.calls, 3);
@@ -55,7 +55,7 @@ TEST(CublasProduct, BatchesAreMergedOrCalls) {
   EXPECT_EQ(product.result.outerStrides, Ints{64});
   EXPECT_EQ(planCublasProduct(tensor({4, 3, 8, 2}, {48, 16, 2, 1}),
                               tensor({4, 3, 2, 8}, {48, 16, 8, 1}),
-                              tensor({4, 3, 8, 8}, {192, 64, 8, 1}), nullptr, product),
+                              tensor({4, 3, 8, 8}, {192, 64, 8, 1}), {}, product),
             "");
   EXPECT_EQ(product.batch, 12);
   EXPECT_EQ(product.calls, 1);
@@ -63,9 +63,9 @@ TEST(CublasProduct, BatchesAreMergedOrCalls) {
 
 TEST(CublasProduct, WhatTheLibraryDoesNotDoIsSaid) {
   auto whyNot = [](ProductTensor lhs, ProductTensor rhs, ProductTensor result,
-                   const ProductTensor *addend = nullptr) {
+                   const std::vector<ProductTensor> &addends = {}) {
     CublasProduct product;
-    return planCublasProduct(lhs, rhs, result, addend, product);
+    return planCublasProduct(lhs, rhs, result, addends, product);
   };
   ProductTensor lhs = tensor({3, 5}, {5, 1}), rhs = tensor({5, 7}, {7, 1}),
                 result = tensor({3, 7}, {7, 1});
@@ -79,15 +79,18 @@ TEST(CublasProduct, WhatTheLibraryDoesNotDoIsSaid) {
   EXPECT_EQ(whyNot(tensor({3, 5}, {2, 1}), rhs, result),
             "cuBLASLt needs operands whose rows or columns are contiguous");
   ProductTensor byColumns = tensor({3, 7}, {1, 3});
-  EXPECT_EQ(whyNot(lhs, rhs, result, &byColumns),
+  EXPECT_EQ(whyNot(lhs, rhs, result, {byColumns}),
             "cuBLASLt needs an addend that lies as the result does");
   ProductTensor row = tensor({3, 7}, {0, 1});
-  EXPECT_EQ(whyNot(lhs, rhs, result, &row),
+  EXPECT_EQ(whyNot(lhs, rhs, result, {row}),
             "cuBLASLt needs an addend that lies as the result does");
   ProductTensor halves = tensor({3, 7}, {7, 1}, DType::BF16);
   EXPECT_EQ(whyNot(tensor({3, 5}, {5, 1}, DType::BF16), tensor({5, 7}, {7, 1}, DType::BF16), halves,
-                   &halves),
+                   {halves}),
             "cuBLASLt adds before it rounds, so only in the type of the sum");
+  EXPECT_EQ(whyNot(lhs, rhs, result, {}), "");
+  EXPECT_EQ(whyNot(lhs, rhs, result, {result}), "");
+  EXPECT_EQ(whyNot(lhs, rhs, result, {result, result}), "cuBLASLt adds one matrix to a product");
   EXPECT_EQ(whyNot(tensor({3, 0}, {0, 1}), tensor({0, 7}, {7, 1}), result),
             "cuBLASLt takes matrices of 1 to 2147483647 rows and columns");
   EXPECT_EQ(whyNot(tensor({300, 2, 3, 5}, {15, 9000, 5, 1}), tensor({300, 2, 5, 7}, {70, 35, 7, 1}),

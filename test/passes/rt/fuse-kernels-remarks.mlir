@@ -29,7 +29,7 @@ func.func @between(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64
   %0 = nn.exp %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
   %1 = nn.contract %0, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
     : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
-  %2 = nn.add %0, %1 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %2 = nn.sub %0, %1 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   return %2 : tensor<64x64xf32>
 }
 

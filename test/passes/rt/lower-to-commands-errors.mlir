@@ -89,7 +89,7 @@ func.func @p(%x: tensor<4xf32>, %s: tensor<2xf32>) -> tensor<2xf32> {
 func.func @p(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = rt.fusion library(%x : tensor<4x4xf32>) -> (tensor<4x4xf32>) {
   ^bb0(%a: tensor<4x4xf32>):
-    // expected-error @below {{is followed by more than a library call does: to place its results in one, to add an input to that}}
+    // expected-error @below {{is followed by more than a library call does: to place its results in one, to add inputs to that}}
     %1 = nn.contract %a, %a lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
       : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
     %2 = nn.sub %1, %a : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>

@@ -88,10 +88,11 @@ TEST(Gemm, EmptyContractionIsZero) {
   testGemm<float>(c, DType::F32, 0);
 }
 
-/// One product of random values; `addend`: none, in a buffer of its own, where the result is, or a
-/// row that all rows get. The result is by rows or by columns (transposeA), `gap` elements apart;
-/// between them is what there was. T: of the elements; sums are in `accumulator`.
-enum class Addend { None, Apart, InPlace, Row };
+/// One product of random values; `addend`: none, in a buffer of its own, where the result is, a
+/// row that all rows get, or that and then the one where the result is. The result is by rows or by
+/// columns (transposeA), `gap` elements apart; between them is what there was. T: of the elements;
+/// sums are in `accumulator`.
+enum class Addend { None, Apart, InPlace, Row, RowAndInPlace };
 template <typename T>
 std::vector<T> productWithAddend(const GemmCase &c, DType dtype, DType accumulator, Addend addend) {
   Harness h;
@@ -109,10 +110,12 @@ std::vector<T> productWithAddend(const GemmCase &c, DType dtype, DType accumulat
   };
   std::vector<View> views = {p.view(a), p.view(b, dtype, 0, {c.batch, c.k, c.n}, {0, c.n, 1}),
                              result(out)};
-  if (addend == Addend::Row)
+  if (addend == Addend::Row || addend == Addend::RowAndInPlace)
     views.push_back(p.view(old, dtype, 0, {c.batch, c.m, c.n}, {0, 0, 1}));
-  else if (addend != Addend::None)
-    views.push_back(result(addend == Addend::Apart ? old : out));
+  if (addend == Addend::Apart)
+    views.push_back(result(old));
+  if (addend == Addend::InPlace || addend == Addend::RowAndInPlace)
+    views.push_back(result(out));
   p.add({}, Copy{}, {p.view(old), p.view(out)});
   p.add({0, "gemm"}, params, views);
   EXPECT_OK(h.open());
@@ -127,27 +130,30 @@ template <typename T, typename Sum>
 void testAddend(const GemmCase &c, DType dtype, DType accumulator) {
   std::vector<T> product = productWithAddend<T>(c, dtype, accumulator, Addend::None),
                  old = randomValues<T>(int64_t(product.size()), 5);
-  auto number = [&](size_t i) { return Sum(product[i]); };
-  for (Addend where : {Addend::Apart, Addend::InPlace, Addend::Row}) {
+  for (Addend where : {Addend::Apart, Addend::InPlace, Addend::Row, Addend::RowAndInPlace}) {
     std::vector<T> found = productWithAddend<T>(c, dtype, accumulator, where);
     for (size_t i = 0; i < product.size(); ++i) {
       size_t element = i / size_t(1 + c.gap);
       size_t column = c.transposeA ? element / size_t(c.m) % size_t(c.n) : element % size_t(c.n);
+      T wanted = product[i];
       bool isBetween = i % size_t(1 + c.gap) != 0;
-      T wanted =
-          isBetween ? product[i] : T(number(i) + Sum(old[where == Addend::Row ? column : i]));
+      if (!isBetween && (where == Addend::Row || where == Addend::RowAndInPlace))
+        wanted = T(Sum(wanted) + Sum(old[column]));
+      if (!isBetween && where != Addend::Row)
+        wanted = T(Sum(wanted) + Sum(old[i]));
       ASSERT_EQ(Sum(found[i]), Sum(wanted))
           << c.m << "x" << c.n << "x" << c.k << " of " << dtypeName(dtype) << ", element " << i
           << (c.transposeA ? " by columns" : "")
           << (where == Addend::Apart     ? " apart"
               : where == Addend::InPlace ? " in place"
-                                         : " of a row");
+              : where == Addend::Row     ? " of a row"
+                                         : " of a row, then in place");
     }
   }
 }
 
-// Whatever the sizes, threads and blocks: an addend is added to the finished sum, of the result's
-// type, bit for bit.
+// Whatever the sizes, threads and blocks: addends are added to the finished sum, of the result's
+// type, one after the other, bit for bit.
 TEST(Gemm, AddsBehindTheSum) {
   const int64_t sizes[][3] = {{1, 1, 1},    {3, 70, 40},  {5, 7, 3},      {13, 33, 65},
                               {1, 100, 40}, {100, 1, 40}, {130, 600, 90}, {130, 70, 1001}};

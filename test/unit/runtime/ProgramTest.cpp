@@ -330,13 +330,15 @@ TEST(Program, CommandsHaveTheViewsOfTheirRow) {
   Attention attention{};
   using Views = std::vector<std::vector<int64_t>>;
   EXPECT_EQ(faultOf(gemm, Views(3, matrix)), "");
-  EXPECT_EQ(faultOf(gemm, Views(4, matrix)), ""); // with the addend that may lack
-  EXPECT_NE(faultOf(gemm, {matrix, matrix, matrix, {4, 2}}).find("has an addend of other sizes"),
-            std::string::npos);
+  EXPECT_EQ(faultOf(gemm, Views(4, matrix)), ""); // with addends that may lack
+  EXPECT_EQ(faultOf(gemm, Views(5, matrix)), "");
+  for (const Views &views :
+       {Views{matrix, matrix, matrix, {4, 2}}, Views{matrix, matrix, matrix, matrix, {4, 2}}})
+    EXPECT_NE(faultOf(gemm, views).find("has an addend of other sizes"), std::string::npos);
   EXPECT_EQ(faultOf(attention, Views(4, heads)), "");
   EXPECT_EQ(faultOf(attention, Views(5, heads)), ""); // with the mask that may lack
   for (const std::string &fault :
-       {faultOf(gemm, Views(2, matrix)), faultOf(gemm, Views(5, matrix)),
+       {faultOf(gemm, Views(2, matrix)), faultOf(gemm, Views(6, matrix)),
         faultOf(attention, Views(3, heads)), faultOf(attention, Views(6, heads))})
     EXPECT_NE(fault.find("has the wrong number of views"), std::string::npos) << fault;
 }

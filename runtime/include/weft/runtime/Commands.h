@@ -20,7 +20,7 @@ namespace weft::runtime {
 /// also tells the written ones. New rows go to the end.
 #define WEFT_COMMANDS(X)                                                                           \
   X(Launch, "launch", "*")                                                                         \
-  X(Gemm, "gemm", "lhs rhs >result ?addend")                                                       \
+  X(Gemm, "gemm", "lhs rhs >result ?addend ?second_addend")                                        \
   X(Convolution, "convolution", "input weight >output")                                            \
   X(Attention, "attention", "query key value >output ?mask")                                       \
   X(Copy, "copy", "source >destination")                                                           \
@@ -121,14 +121,14 @@ struct Launch {
 /// result[b.., m, n] = sum_k lhs[b.., m, k] * rhs[b.., k, n]. 0 to 4 batch dimensions; all
 /// views have tensor rank batch+2; what is read may have stride 0. Dtypes of lhs, rhs: equal;
 /// f64 f32 bf16 f16 or integer (integers wrap in `accumulator`, the result has that type).
-/// Result: the dtype of lhs, or f32 for bf16 and f16. An addend has the
-/// result's dtype, one of floats, and may be the result: it is added to the sum, in the
-/// accumulator's dtype, when the sum was rounded to the result's.
+/// Result: the dtype of lhs, or f32 for bf16 and f16. Addends have the
+/// result's dtype, one of floats, and one may be the result: one after the other they are added
+/// to the sum, in the accumulator's dtype, when it was rounded to the result's.
 struct Gemm {
   DType accumulator; // F64, F32, I32 or I64
   uint8_t reserved[3];
 };
-constexpr uint32_t kGemmAddend = 3; // the number of its view
+constexpr uint32_t kGemmAddend = 3; // the number of its first view
 
 /// output[n, m, o] = sum over c and t of weight[m, c, t] *
 /// x[n, c, o * stride + t * dilation - pad], where x is the input with

@@ -40,11 +40,10 @@ struct CublasProduct {
   ColumnMatrix lhs, rhs, result, addend;
 };
 
-/// Of a product whose command is valid. `addend` may be null. "" and the product; else what
-/// cuBLASLt does not do.
+/// Of a product whose command is valid. "" and the product; else what cuBLASLt does not do.
 std::string planCublasProduct(const ProductTensor &lhs, const ProductTensor &rhs,
-                              const ProductTensor &result, const ProductTensor *addend,
-                              CublasProduct &product);
+                              const ProductTensor &result,
+                              const std::vector<ProductTensor> &addends, CublasProduct &product);
 
 } // namespace weft::runtime
 

@@ -35,8 +35,8 @@ public:
     unsigned next = 0;
     for (BatchedMatrix *m : {&a, &b, &c})
       m->view = ResolvedView(context, views[next++]);
-    hasAddend = next < views.size();
-    addend.view = hasAddend ? ResolvedView(context, views[next]) : c.view;
+    for (; next < views.size(); ++next)
+      addends[numAddends++].view = ResolvedView(context, views[next]);
     batch = c.view.rank - 2;
     turnIfByColumns();
     m = c.view.sizes[batch];
@@ -52,8 +52,10 @@ public:
   uint64_t scratchBytes() const override { return slot * threads; }
 
   Status run(HostStream &stream) override {
-    const char *bases[] = {a.view.address(stream), b.view.address(stream), c.view.address(stream),
-                           hasAddend ? addend.view.address(stream) : nullptr};
+    const char *bases[] = {a.view.address(stream), b.view.address(stream), c.view.address(stream)};
+    const char *added[kMostAddends] = {};
+    for (unsigned i = 0; i < numAddends; ++i)
+      added[i] = addends[i].view.address(stream);
     int64_t tasks = entries * rowParts * columnParts;
     auto body = [&](int64_t begin, int64_t end, unsigned part) {
       for (int64_t task = begin; task < end; ++task) {
@@ -65,10 +67,16 @@ public:
         int64_t index[kMaxTensorRank];
         for (unsigned d = batch; d-- > 0; rest /= c.view.sizes[d])
           index[d] = rest % c.view.sizes[d];
-        MatrixRef refs[] = {a.at(bases[0], index, batch), b.at(bases[1], index, batch),
+        GemmProblem problem{m,
+                            n,
+                            k,
+                            a.at(bases[0], index, batch),
+                            b.at(bases[1], index, batch),
                             c.at(bases[2], index, batch),
-                            hasAddend ? addend.at(bases[3], index, batch) : MatrixRef{}};
-        one(refs, row, column, stream.scratch + part * slot);
+                            {}};
+        for (unsigned i = 0; i < numAddends; ++i)
+          problem.addends[i] = addends[i].at(added[i], index, batch);
+        one(problem, row, column, stream.scratch + part * slot);
       }
     };
     stream.pool->forEach(tasks, 1, body);
@@ -85,10 +93,14 @@ private:
     if (c.view.strides[batch + 1] == 1 || c.view.strides[batch] != 1)
       return;
     std::swap(a, b);
-    for (BatchedMatrix *matrix : {&a, &b, &c, &addend}) {
-      std::swap(matrix->view.sizes[batch], matrix->view.sizes[batch + 1]);
-      std::swap(matrix->view.strides[batch], matrix->view.strides[batch + 1]);
-    }
+    auto turn = [&](BatchedMatrix &matrix) {
+      std::swap(matrix.view.sizes[batch], matrix.view.sizes[batch + 1]);
+      std::swap(matrix.view.strides[batch], matrix.view.strides[batch + 1]);
+    };
+    for (BatchedMatrix *matrix : {&a, &b, &c})
+      turn(*matrix);
+    for (unsigned i = 0; i < numAddends; ++i)
+      turn(addends[i]);
   }
 
   /// Cuts each product so that all threads have work; never along k.
@@ -113,34 +125,33 @@ private:
                                          a.view.dtype);
   }
 
-  void one(MatrixRef *refs, int64_t row, int64_t column, char *scratch) const {
-    int64_t rows = std::min(rowsEach, m - row);
-    int64_t columns = std::min(columnsEach, n - column);
-    advance(refs[0], row, 0);
-    advance(refs[1], 0, column);
-    advance(refs[2], row, column);
-    if (hasAddend)
-      advance(refs[3], row, column);
-    if (!isInteger) {
-      GemmProblem problem{rows, columns, k, refs[0], refs[1], refs[2], refs[3]};
+  /// The part of a whole product that begins at this row and column.
+  void one(GemmProblem problem, int64_t row, int64_t column, char *scratch) const {
+    problem.m = std::min(rowsEach, m - row);
+    problem.n = std::min(columnsEach, n - column);
+    advance(problem.a, row, 0);
+    advance(problem.b, 0, column);
+    advance(problem.c, row, column);
+    for (unsigned i = 0; i < numAddends; ++i)
+      advance(problem.addends[i], row, column);
+    if (isInteger)
+      integers(problem);
+    else
       dense.gemm(problem, scratch);
-      return;
-    }
-    integers(rows, columns, refs);
   }
 
   // Integer products are rare (index arithmetic, quantised models before they
   // have kernels of their own), so they are a plain loop. Unsigned arithmetic
   // wraps as documented.
-  void integers(int64_t rows, int64_t columns, const MatrixRef *refs) const {
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j) {
+  static void integers(const GemmProblem &p) {
+    for (int64_t i = 0; i < p.m; ++i)
+      for (int64_t j = 0; j < p.n; ++j) {
         uint64_t sum = 0;
-        for (int64_t p = 0; p < k; ++p)
-          sum += readInteger(refs[0], i, p) * readInteger(refs[1], p, j);
-        char *to = const_cast<char *>(refs[2].data) +
-                   (i * refs[2].row + j * refs[2].column) * int64_t(dtypeBytes(refs[2].dtype));
-        std::memcpy(to, &sum, dtypeBytes(refs[2].dtype));
+        for (int64_t q = 0; q < p.k; ++q)
+          sum += readInteger(p.a, i, q) * readInteger(p.b, q, j);
+        char *to = const_cast<char *>(p.c.data) +
+                   (i * p.c.row + j * p.c.column) * int64_t(dtypeBytes(p.c.dtype));
+        std::memcpy(to, &sum, dtypeBytes(p.c.dtype));
       }
   }
   static uint64_t readInteger(const MatrixRef &ref, int64_t i, int64_t j) {
@@ -165,10 +176,11 @@ private:
 
   const DenseKernels &dense;
   unsigned threads;
-  BatchedMatrix a, b, c, addend; // the last one counts if hasAddend
+  BatchedMatrix a, b, c, addends[kMostAddends];
+  unsigned numAddends = 0;
   unsigned batch = 0;
   int64_t m = 0, n = 0, k = 0, entries = 1;
-  bool isInteger = false, hasAddend = false;
+  bool isInteger = false;
   int64_t rowsEach = 1, columnsEach = 1, rowParts = 1, columnParts = 1;
   uint64_t slot = 0; // scratch bytes of one thread
 };

@@ -64,8 +64,12 @@ std::vector<BatchDim> batchDims(const std::vector<const ProductTensor *> &tensor
 
 std::string weft::runtime::planCublasProduct(const ProductTensor &lhs, const ProductTensor &rhs,
                                              const ProductTensor &result,
-                                             const ProductTensor *addend, CublasProduct &product) {
+                                             const std::vector<ProductTensor> &addends,
+                                             CublasProduct &product) {
   product = {};
+  if (addends.size() > 1)
+    return "cuBLASLt adds one matrix to a product";
+  const ProductTensor *addend = addends.empty() ? nullptr : &addends.front();
   if (!isLibraryFloat(lhs.dtype))
     return "cuBLASLt is used for products of floats";
   size_t row = result.sizes.size() - 2, column = row + 1;

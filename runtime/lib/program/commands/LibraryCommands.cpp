@@ -36,9 +36,9 @@ std::string check(const CommandContext &c, const Gemm &g) {
   DType operand = c.view(0).dtype;
   if (c.view(1).dtype != operand || operand == DType::Bool)
     return "has operands of different dtypes";
-  if (c.numViews() > 3 &&
-      (!c.sameSizes(3, 2) || c.view(3).dtype != c.view(2).dtype || !isFloat(g.accumulator)))
-    return "has an addend of other sizes or of another dtype than the result, or of integers";
+  for (uint32_t i = kGemmAddend; i < c.numViews(); ++i)
+    if (!c.sameSizes(i, 2) || c.view(i).dtype != c.view(2).dtype || !isFloat(g.accumulator))
+      return "has an addend of other sizes or of another dtype than the result, or of integers";
   return checkProductTypes(g, operand, c.view(2).dtype);
 }
 

@@ -108,14 +108,15 @@ std::vector<std::vector<RoutineNeeds::Use>> usesOf(const ProgramView &p, const R
   return uses;
 }
 
-/// By block: whether all that reads it is the addend of one product.
+/// By block: whether all that reads it is the addend of one product, which adds nothing else.
 std::vector<bool> addedOnce(const ProgramView &p, const Routine &routine) {
   std::vector<uint32_t> readers(routine.blocks.count), products(routine.blocks.count);
   for (const Command &command : p.Commands().slice(routine.commands))
     for (uint32_t i = 0; i < command.views.count; ++i) {
       Id block = p.Buffers()[p.Views()[command.views.begin + i].buffer].block;
       readers[block] += !writesView(p, command, i);
-      products[block] += command.opcode == Opcode::Gemm && i == kGemmAddend;
+      products[block] += command.opcode == Opcode::Gemm && i == kGemmAddend &&
+                         command.views.count == kGemmAddend + 1;
     }
   std::vector<bool> result;
   for (uint32_t i = 0; i < routine.blocks.count; ++i)

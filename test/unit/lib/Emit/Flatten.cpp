@@ -130,8 +130,10 @@ private:
       }
       Operation *copy = builder.clone(op, map);
       if (auto product = dyn_cast<rt::GemmOp>(op);
-          product && isUnset(product.getAddend(), invoke, routine))
-        cast<rt::GemmOp>(copy).getAddendMutable().clear();
+          product && llvm::any_of(product.getAddends(), [&](Value addend) {
+            return isUnset(addend, invoke, routine); // then it is the only one
+          }))
+        cast<rt::GemmOp>(copy).getAddendsMutable().clear();
       if (auto buffer = dyn_cast<rt::BufferOp>(copy))
         buffer.setOffset(*buffer.getOffset() + scratch);
       if (auto record = dyn_cast<rt::RecordOp>(copy))

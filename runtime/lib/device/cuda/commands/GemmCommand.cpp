@@ -75,9 +75,8 @@ public:
     std::vector<ProductTensor> tensors;
     for (const Operand &operand : operands)
       tensors.push_back(operand.tensor());
-    bool hasAddend = operands.size() > 3;
     std::string why = planCublasProduct(tensors[0], tensors[1], tensors[2],
-                                        hasAddend ? &tensors[3] : nullptr, plan);
+                                        {tensors.begin() + 3, tensors.end()}, plan);
     if (!why.empty())
       return Status::internal("a product should have become a kernel: " + why);
     if (plan.isSwapped)
