@@ -240,6 +240,7 @@ void FusionChoice::formGroups(Block &block) {
     single.cuts = cutsOf(&op, -1);
     for (Value result : op.getResults()) {
       single.bytes += isCheap(&op) ? 0 : bytesOf(result);
+      single.keptBytes += isa<ElementwiseOpInterface>(op) ? 0 : bytesOf(result);
       single.elements = std::max(single.elements, elementsOf(result));
     }
     single.size = std::max(op.getNumOperands(), 2u) - 1;
@@ -293,11 +294,14 @@ std::optional<FusionChoice::Obstacle> FusionChoice::whyApart(unsigned from, unsi
   const Group &a = groups[from], &b = groups[into];
   const TargetTraits &traits = target.traits();
   int64_t pieces = cuts.back(), bytes = (a.bytes + b.bytes) / pieces,
+          keptBytes = (a.keptBytes + b.keptBytes) / pieces,
           elements = std::max(a.elements, b.elements);
   if (a.size + b.size > traits.mostKernelOps)
     return Obstacle{Limit::Ops, a.size + b.size, traits.mostKernelOps};
   if (bytes > traits.onChipBytes)
     return Obstacle{Limit::Bytes, bytes, traits.onChipBytes};
+  if (keptBytes > traits.keptBytes)
+    return Obstacle{Limit::Bytes, keptBytes, traits.keptBytes};
   if (pieces < traits.leastPieces && elements > traits.smallElements)
     return Obstacle{Limit::Pieces, pieces, traits.leastPieces};
   if (wouldCycle(from, into))
@@ -349,6 +353,7 @@ void FusionChoice::join(unsigned from, unsigned into, Cuts cuts) {
              [&](Operation *x, Operation *y) { return position.lookup(x) < position.lookup(y); });
   a.cuts = std::move(cuts);
   a.bytes += b.bytes;
+  a.keptBytes += b.keptBytes;
   a.elements = std::max(a.elements, b.elements);
   a.size += b.size;
   b = Group();

@@ -155,6 +155,7 @@ private:
     llvm::SetVector<mlir::Operation *> copies;
     Cuts cuts;                       // possible numbers of pieces
     int64_t bytes = 0, elements = 0; // sum over dear results; largest tensor
+    int64_t keptBytes = 0;           // as TargetTraits::keptBytes counts
     unsigned size = 0;               // as TargetTraits::mostKernelOps counts
   };
   const Target &target;

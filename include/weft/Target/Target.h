@@ -32,6 +32,10 @@ struct TargetTraits {
   /// stays close to the arithmetic between producer and consumer, such as a core's second-level
   /// cache.
   int64_t onChipBytes = 512 << 10;
+  /// Bytes that one piece of those may have which no reader can compute again where it reads them,
+  /// such as sums and scattered rows: what a kernel may keep in memory of its own, a stack or a
+  /// block's workgroup memory.
+  int64_t keptBytes = 512 << 10;
   /// Operations that take no longer than moving a byte of what does not stay on the chip.
   double flopsPerByte = 2;
   /// Ops and views of one kernel at most, where an op of n operands counts as the n - 1 that join

@@ -4,6 +4,7 @@
 
 #include "Assembler.h"
 #include "KernelCompiler.h"
+#include "passes/cuda/Passes.h"
 #include "weft/Target/Cuda/Image.h"
 #include "weft/Target/Executable.h"
 #include "weft/runtime/Commands.h"
@@ -28,6 +29,7 @@ TargetTraits makeTraits() {
   TargetTraits traits;
   traits.alignment = 256;
   traits.onChipBytes = 256 << 10;
+  traits.keptBytes = kWorkgroupBytes;
   traits.flopsPerByte = 15;
   traits.leastPieces = 64;
   traits.leastSumParts = 528;
