@@ -173,6 +173,8 @@ private:
       print(group, error);
     for (const auto &[layout, error] : it.refused)
       print(layout.text(), error);
+    for (const auto &[layout, error] : it.search.unpriced)
+      print(layout.text(), "our bug, it cannot be simulated: " + error);
   }
 
   void printBound() {
@@ -332,6 +334,8 @@ void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
       for (const auto &[group, error] : it.failures)
         write(group, error);
       for (const auto &[layout, error] : it.refused)
+        write(layout.text(), error);
+      for (const auto &[layout, error] : it.search.unpriced)
         write(layout.text(), error);
     });
     json.attributeArray("relaxations", [&] {

@@ -68,6 +68,9 @@ struct Result {
   std::vector<Candidate> kinds;
   /// If nothing fits: what needs least.
   std::optional<Candidate> smallest;
+  /// Layouts whose account cannot be simulated, one for each reason: a fault of the account, by
+  /// which a better layout may be missing.
+  std::vector<std::pair<Layout, std::string>> unpriced;
   /// Of all layouts of the space, those that were simulated; the rest cannot be better, or fit.
   int64_t layouts = 0, simulated = 0;
   /// Groups whose account was asked for, of all.

@@ -46,10 +46,12 @@ public:
   Simulations(const Space &space, const Cluster &cluster, const Options &options, Bounds &bounds)
       : space(space), cluster(cluster), options(options), bounds(bounds) {}
 
-  std::optional<Candidate> run(const Layout &layout, const ModelAccount &model) const {
-    std::string error;
+  /// `error` says that there is such a program, but that its account cannot be simulated.
+  std::optional<Candidate> run(const Layout &layout, const ModelAccount &model,
+                               std::string &error) const {
+    std::string unfit; // the schedule, for these stages and microbatches
     std::optional<cost::StepAccount> account =
-        assemble(model, layout, bounds.assemblyOf(model), error);
+        assemble(model, layout, bounds.assemblyOf(model), unfit);
     if (!account)
       return std::nullopt;
     std::optional<cost::Prediction> prediction = cost::simulateStep(*account, cluster, {}, error);
@@ -235,7 +237,7 @@ private:
       return;
     const Open &least = *std::min_element(tooLarge.begin(), tooLarge.end(), byBound);
     if (!result.smallest || least.bound < result.smallest->bytes())
-      if (std::optional<Candidate> candidate = simulations.run(*least.layout, *least.model))
+      if (std::optional<Candidate> candidate = simulate(least))
         noteSmall(*candidate);
   }
 
@@ -249,8 +251,17 @@ private:
       result.smallest = candidate;
   }
 
+  std::optional<Candidate> simulate(const Open &open) {
+    std::string error;
+    std::optional<Candidate> candidate = simulations.run(*open.layout, *open.model, error);
+    auto isKnown = [&](const auto &unpriced) { return unpriced.second == error; };
+    if (!error.empty() && std::none_of(result.unpriced.begin(), result.unpriced.end(), isKnown))
+      result.unpriced.push_back({*open.layout, error});
+    return candidate;
+  }
+
   void take(const Open &open) {
-    std::optional<Candidate> candidate = simulations.run(*open.layout, *open.model);
+    std::optional<Candidate> candidate = simulate(open);
     if (!candidate)
       return;
     ++result.simulated;
@@ -291,5 +302,6 @@ std::optional<Candidate> planner::simulate(const Space &space, const Layout &lay
   Bounds bounds(cluster, options);
   Simulations simulations(space, cluster, options, bounds);
   const ModelAccount *model = models.of(groupOf(layout), simulations.samplesOf(layout));
-  return model ? simulations.run(layout, *model) : std::nullopt;
+  std::string error;
+  return model ? simulations.run(layout, *model, error) : std::nullopt;
 }

@@ -185,6 +185,7 @@ TEST(Search, PrunedIsExhaustive) {
       EXPECT_EQ(fast.best[i].prediction.picoseconds, slow.best[i].prediction.picoseconds) << seed;
     }
     EXPECT_TRUE(fast.isComplete);
+    EXPECT_TRUE(slow.unpriced.empty()) << seed << ": " << slow.unpriced.front().second;
     EXPECT_LE(fast.simulated, slow.simulated);
     found += !fast.best.empty();
     spared += fast.simulated * 2 < slow.simulated;
