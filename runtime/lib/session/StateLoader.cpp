@@ -204,7 +204,8 @@ private:
         if (ints[rank + i] > 0)
           top.offset += ints[i] * top.strides[i];
         top.sizes[i] = ints[rank + i];
-        top.strides[i] *= ints[2 * rank + i];
+        if (ints[rank + i] > 1) // else any step is sound, and none is made
+          top.strides[i] *= ints[2 * rank + i];
       }
       return;
     }
