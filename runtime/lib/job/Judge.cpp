@@ -5,7 +5,9 @@
 #include "program/commands/Issued.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 #include <vector>
 
 using namespace weft::runtime;
@@ -70,6 +72,27 @@ std::string placeOf(const ProgramView &program, const BoardSlot &slot) {
   return place.empty() ? "" : " in " + place;
 }
 
+std::vector<int64_t> lostRanks(const Board &board, int64_t witness) {
+  std::vector<int64_t> lost;
+  for (int64_t rank = 0; rank < board.ranks(); ++rank)
+    if (rank != witness && isLost(board.slot(rank)))
+      lost.push_back(rank);
+  return lost;
+}
+
+/// The ranks that are lost when a connection is. A process closes its connections before it has
+/// ended, and on a busy machine it may be held up between the two.
+std::vector<int64_t> awaitLostRanks(const Board &board, int64_t witness) {
+  constexpr auto kPatience = std::chrono::milliseconds(300), kPause = std::chrono::milliseconds(1);
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<int64_t> lost = lostRanks(board, witness);
+  while (lost.empty() && std::chrono::steady_clock::now() - begin < kPatience) {
+    std::this_thread::sleep_for(kPause);
+    lost = lostRanks(board, witness);
+  }
+  return lost;
+}
+
 } // namespace
 
 bool weft::runtime::isLost(const BoardSlot &slot) {
@@ -107,14 +130,14 @@ Status weft::runtime::judge(const Board &board, const ProgramView &program, int6
     return failure;
   // Who met without being on the board is on another machine.
   bool meeting = board.slot(witness).presence.load() == Presence::Meeting;
-  std::vector<int64_t> dead, still, busy, gone;
+  const std::vector<int64_t> dead =
+      hang ? lostRanks(board, witness) : awaitLostRanks(board, witness);
+  std::vector<int64_t> still, busy, gone;
   for (int64_t rank = 0; rank < board.ranks(); ++rank) {
     const BoardSlot &slot = board.slot(rank);
-    if (rank == witness || slot.code.load() != 0)
+    if (rank == witness || slot.code.load() != 0 || isLost(slot))
       continue;
-    if (isLost(slot))
-      dead.push_back(rank);
-    else if (slot.presence.load() == Presence::Gone)
+    if (slot.presence.load() == Presence::Gone)
       gone.push_back(rank);
     else if (slot.presence.load() == Presence::Absent ? meeting : isStill(slot, timeout))
       still.push_back(rank);

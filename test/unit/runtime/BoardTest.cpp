@@ -147,6 +147,31 @@ TEST(Board, KnowsAProcessByItsStartToo) {
   EXPECT_EQ(board.slot(1).processState(), 0);
 }
 
+// Its connections close first.
+TEST(Board, WhoIsAboutToEndWhenItsConnectionIsLostIsNamed) {
+  Board board;
+  ASSERT_TRUE(Board::make(2, board).ok());
+  board.slot(0).enter();
+  board.slot(0).presence = Presence::Working;
+  pid_t child = fork();
+  if (child == 0) {
+    board.slot(1).enter();
+    board.slot(1).presence = Presence::Working;
+    usleep(50000);
+    _exit(0);
+  }
+  while (board.slot(1).presence.load() != Presence::Working)
+    usleep(1000);
+  const Status lost{StatusCode::RankFailed, "rank 1 is lost: Connection reset by peer"};
+  std::string text = judge(board, ProgramView(), 0, lost, 9).text();
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(text.find("rank 1 (pid " + std::to_string(child) + " on "), 0u) << text;
+  EXPECT_NE(text.find(") ended without a word; rank 0 noticed it"), std::string::npos) << text;
+  // Of whom the board knows nothing, on another machine say, the loss is told as it was seen.
+  board.slot(1).pid = 0;
+  EXPECT_EQ(judge(board, ProgramView(), 0, lost, 9).text(), lost.text());
+}
+
 TEST(Board, AProcessThatCannotBeAskedLives) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
