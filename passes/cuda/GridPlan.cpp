@@ -113,14 +113,24 @@ int64_t weft::cuda::threadsOf(const KernelTiling &tiling) {
   return std::min<int64_t>(kMostThreads, llvm::PowerOf2Ceil(wanted));
 }
 
-namespace {
-
 /// What a GPU of the years 2020 to 2025 has. Round numbers: they choose between ways to cut that
 /// are far apart, and must not depend on the machine.
-constexpr double kMultiprocessors = 128, kOperationsPerStep = 64, kLatency = 4, kNestStart = 300;
+constexpr int64_t kMultiprocessors = 128;
+constexpr double kOperationsPerStep = 64, kLatency = 4, kNestStart = 300;
 constexpr int64_t kResidentThreads = 2048, kResidentBlocks = 16, kWorkgroupMemory = 200 << 10;
+/// Registers of a multiprocessor, and those that a thread can name.
+constexpr int64_t kRegisters = 64 << 10, kThreadRegisters = 256;
 /// Bytes that memory gives at a time.
 constexpr int64_t kSector = 32;
+
+std::optional<int64_t> weft::cuda::residentBlocks(int64_t blocks, int64_t threads) {
+  int64_t resident = llvm::divideCeil(blocks, kMultiprocessors);
+  if (resident * threads * kThreadRegisters > kRegisters)
+    return std::nullopt;
+  return resident;
+}
+
+namespace {
 
 class GridTiler : public KernelTiler {
 public:

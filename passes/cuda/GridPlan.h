@@ -5,6 +5,8 @@
 
 #include "passes/kernels/KernelTiler.h"
 
+#include <optional>
+
 namespace weft::cuda {
 
 /// Threads that exchange values without a barrier.
@@ -33,6 +35,12 @@ int64_t threadsPerElement(const kernels::LoopNest &nest, int64_t threads);
 
 /// The threads of a block for which the nests of one unit have work.
 int64_t threadsOf(const kernels::KernelTiling &tiling);
+
+/// The blocks that a multiprocessor has of a grid of `blocks`, where each of their `threads` may
+/// then keep all that it can name in registers: of so small a grid the assembler has no reason to
+/// spill registers so that more blocks fit. Nothing of a greater one, whose blocks use the time in
+/// which others wait: the assembler weighs that.
+std::optional<int64_t> residentBlocks(int64_t blocks, int64_t threads);
 
 /// Cuts `kernel` into units of one block each, with temporaries in workgroup memory. See
 /// kernels::KernelTiler.

@@ -1,5 +1,6 @@
 // Converts kernels of blocks and threads to the LLVM dialect, without a library of functions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "GridPlan.h"
 #include "passes/cuda/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -60,12 +61,26 @@ static LogicalResult lowerLoops(gpu::GPUModuleOp module) {
   return applyPartialConversion(module, noLoops, std::move(loops));
 }
 
+/// Tells the assembler how many blocks a multiprocessor is to hold, where the grid decides that.
+static void limitResidency(gpu::GPUModuleOp module) {
+  for (auto kernel : module.getOps<gpu::GPUFuncOp>()) {
+    auto blocks = dyn_cast_or_null<IntegerAttr>(kernel->removeAttr(weft::cuda::kGridAttr));
+    if (!blocks || !kernel.getKnownBlockSize())
+      continue;
+    int64_t threads = kernel.getKnownBlockSize()->front();
+    if (auto resident = weft::cuda::residentBlocks(blocks.getInt(), threads))
+      kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      Builder(kernel).getI32IntegerAttr(*resident));
+  }
+}
+
 namespace {
 struct LowerGpuToNvvm : weft::cuda::impl::LowerGpuToNvvmBase<LowerGpuToNvvm> {
   void runOnOperation() override {
     gpu::GPUModuleOp module = getOperation();
     if (failed(checkFunctions(module)) || failed(lowerLoops(module)))
       return signalPassFailure();
+    limitResidency(module);
     LowerToLLVMOptions options(&getContext());
     options.overrideIndexBitwidth(64);
     options.useBarePtrCallConv = true;

@@ -70,7 +70,9 @@ def LowerGpuToNvvm : Pass<"cuda-lower-gpu-to-nvvm", "::mlir::gpu::GPUModuleOp"> 
     **Requires** what `cuda-lower-kernel-to-gpu` leaves: of `math` only what is an instruction of the GPU, for which LLVM
     needs no library; any other function is an error.
     **Ensures** the LLVM and NVVM dialects in the `gpu.module`; arguments are bare pointers. `convert-gpu-to-nvvm` was not
-    used because it makes even `math.sqrt` a call of libdevice.
+    used because it makes even `math.sqrt` a call of libdevice. `weft.grid` goes; of a grid so small that each multiprocessor
+    has registers for all that the threads of its share can name, that share is `nvvm.minctasm`: ptxas would else spill some
+    registers so that more blocks fit, which there are not.
 
     Example: `test/passes/cuda/lower-gpu-to-nvvm.mlir`.
   }];

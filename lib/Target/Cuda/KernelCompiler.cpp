@@ -64,7 +64,6 @@ static FailureOr<gpu::GPUModuleOp> lower(ModuleOp module, Image &image) {
   for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
     image.blocks = kernel->getAttrOfType<IntegerAttr>(kGridAttr).getInt();
     image.threads = kernel.getKnownBlockSize()->front();
-    kernel->removeAttr(kGridAttr);
   }
   PassManager back(module.getContext(), ModuleOp::getOperationName(),
                    OpPassManager::Nesting::Implicit);

@@ -1,4 +1,5 @@
 // RUN: weft-opt %s --cuda-lower-kernel-to-nvvm | FileCheck %s
+// RUN: weft-opt %s --pass-pipeline="builtin.module(gpu.module(cuda-lower-gpu-to-nvvm))" | FileCheck %s --check-prefix=SHARE
 
 // A function that the driver can launch: bare pointers, aligned; the block's size; no function that it does not have.
 // CHECK-LABEL: gpu.module @norm
@@ -13,4 +14,24 @@
 func.func @norm(%x: tensor<16x512xf32>, %s: tensor<512xf32>) -> tensor<16x512xf32> {
   %r = nn.rms_norm %x, %s dim = 1 epsilon = 1.0e-5 : (tensor<16x512xf32>, tensor<512xf32>) -> tensor<16x512xf32>
   return %r : tensor<16x512xf32>
+}
+
+// As many blocks share a multiprocessor's registers as it has of a small grid; of a greater one the assembler chooses.
+gpu.module @shares {
+  // SHARE-LABEL: llvm.func @one_each(
+  // SHARE-SAME: nvvm.maxntid = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32
+  gpu.func @one_each() kernel attributes {known_block_size = array<i32: 256, 1, 1>, weft.grid = 128 : i64} {
+    gpu.return
+  }
+  // SHARE-LABEL: llvm.func @two_each(
+  // SHARE-NOT: nvvm.minctasm
+  gpu.func @two_each() kernel attributes {known_block_size = array<i32: 256, 1, 1>, weft.grid = 129 : i64} {
+    gpu.return
+  }
+  // SHARE-LABEL: llvm.func @of_a_warp(
+  // SHARE-SAME: nvvm.minctasm = 8 : i32
+  // SHARE-NOT: weft.grid
+  gpu.func @of_a_warp() kernel attributes {known_block_size = array<i32: 32, 1, 1>, weft.grid = 1024 : i64} {
+    gpu.return
+  }
 }
