@@ -48,12 +48,16 @@ void addTyped(const MatrixRef &addend, int64_t i0, int64_t j0, int64_t rows, int
         sums[j] = T(Result(sums[j])) + T(from[j * addend.column]);
   }
 }
+/// A function of its own: what it keeps in registers for its loops, a tile without addends must not
+/// pay for.
 template <typename T>
-void addToTile(const MatrixRef &addend, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
-               T *tile) {
-  withFloat<T>(addend.dtype, [&](auto element) {
-    addTyped<T, decltype(element)>(addend, i0, j0, rows, columns, tile);
-  });
+[[gnu::noinline]] void addToTile(const GemmProblem &p, int64_t i0, int64_t j0, int64_t rows,
+                                 int64_t columns, T *tile) {
+  for (const MatrixRef &addend : p.addends)
+    if (addend.data)
+      withFloat<T>(addend.dtype, [&](auto element) {
+        addTyped<T, decltype(element)>(addend, i0, j0, rows, columns, tile);
+      });
 }
 
 template <typename T>
@@ -61,9 +65,8 @@ void storeTile(const GemmProblem &p, int64_t i0, int64_t j0, int64_t rows, int64
                T *tile) {
   constexpr int64_t width = kTileColumns<T>;
   DType own = std::is_same_v<T, double> ? DType::F64 : DType::F32;
-  for (const MatrixRef &addend : p.addends)
-    if (addend.data)
-      addToTile(addend, i0, j0, rows, columns, tile);
+  if (p.addends[0].data)
+    addToTile(p, i0, j0, rows, columns, tile);
   if (p.c.dtype == own && p.c.column == 1) {
     for (int64_t i = 0; i < rows; ++i) {
       T *c = reinterpret_cast<T *>(const_cast<char *>(p.c.data)) + (i0 + i) * p.c.row + j0;

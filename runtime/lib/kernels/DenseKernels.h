@@ -24,7 +24,8 @@ constexpr unsigned kMostAddends = 2;
 struct GemmProblem {
   int64_t m, n, k;
   MatrixRef a, b, c;
-  MatrixRef addends[kMostAddends]; // data null = none; each may be c, else apart from it
+  // From the first on; data null = none. Each may be c, else apart from it.
+  MatrixRef addends[kMostAddends];
 };
 
 /// One batch entry and head of attention, rows [firstRow, lastRow) of q.

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Reference.h"
 
+#include "kernels/DenseKernels.h"
+
 using namespace weft::runtime;
 
 namespace {
@@ -338,6 +340,11 @@ TEST(Attention, AgreesWithPlainLoops) {
     testAttention<BFloat16>(c, DType::BF16, 6e-3);
     testAttention<Float16>(c, DType::F16, 1e-3);
   }
+}
+
+// A kernel has as many addends as a command may bring.
+TEST(Gemm, AddendsHaveRoom) {
+  EXPECT_EQ(viewRoles(Opcode::Gemm).most, kGemmAddend + kMostAddends);
 }
 
 } // namespace

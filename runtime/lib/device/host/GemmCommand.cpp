@@ -126,7 +126,7 @@ private:
   }
 
   /// The part of a whole product that begins at this row and column.
-  void one(GemmProblem problem, int64_t row, int64_t column, char *scratch) const {
+  void one(GemmProblem &problem, int64_t row, int64_t column, char *scratch) const {
     problem.m = std::min(rowsEach, m - row);
     problem.n = std::min(columnsEach, n - column);
     advance(problem.a, row, 0);
