@@ -16,7 +16,7 @@ inline constexpr double kLanes = 8;
 /// Operations: to start an innermost loop.
 inline constexpr double kLoopStart = 6;
 /// Operations: to start a unit of work.
-inline constexpr double kUnitStart = 30;
+inline constexpr double kUnitStart = 10;
 /// Operations that computing a value again must save for it to be kept: as a scalar, which stays
 /// in a register, or as an array, which costs a store and a load.
 inline constexpr double kWorthAScalar = 4, kWorthAnArray = 12;
@@ -26,7 +26,7 @@ inline constexpr double kFirstLevelBytes = 24 << 10, kSpilledByte = 1;
 /// Threads that share the units of a kernel, where it has as many.
 inline constexpr double kThreads = 8;
 /// The share of its cost that a way with larger units may have, to be taken instead.
-inline constexpr double kClearlyLess = 0.9;
+inline constexpr double kClearlyLess = 0.7;
 
 /// Nanoseconds: of an operation, of the start of a unit, and what a thread should have to do at
 /// least.

@@ -136,7 +136,9 @@ SmallVector<SmallVector<UnitDim>> CpuTiler::candidates() {
 double CpuTiler::score() {
   double spilled = std::max<double>(0, double(tiling.stackBytes) - kFirstLevelBytes);
   double total = (tiling.unitCost + kSpilledByte * spilled + kUnitStart) * double(tiling.extent());
-  return total / std::min<double>(tiling.extent(), kThreads);
+  // When it is launched, a thread has at least a grain to do.
+  double grains = total * kNanosecondsOfOperation / kGrainNanoseconds;
+  return total / std::clamp(grains, 1.0, std::min(double(tiling.extent()), kThreads));
 }
 
 llvm::Expected<KernelTiling> weft::cpu::tileKernel(func::FuncOp kernel, ElementEmitter &elements,

@@ -114,3 +114,24 @@ func.func @rejoined(%a: tensor<1x16x40x9xf32>, %b: tensor<16x40x3x3xf32>) -> ten
   %r = nn.add %c, %b : (tensor<16x40x3x3xf32>, tensor<16x40x3x3xf32>) -> tensor<16x40x3x3xf32>
   return %r : tensor<16x40x3x3xf32>
 }
+
+// -----
+
+// Columns that no second thread would come for are not cut apart: each row is read along memory.
+// CHECK-LABEL: func.func private @few_columns.body(
+// CHECK: func.func @few_columns(
+// CHECK-SAME: rt.parallel_extent = 1 : i64
+func.func @few_columns(%a: tensor<256x64xf32>) -> tensor<64xf32> {
+  %r = nn.reduce sum %a dims = [0] : tensor<256x64xf32> -> tensor<64xf32>
+  return %r : tensor<64xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func private @many_columns.body(
+// CHECK: func.func @many_columns(
+// CHECK-SAME: rt.parallel_extent = 16 : i64
+func.func @many_columns(%a: tensor<2048x1024xf32>) -> tensor<1024xf32> {
+  %r = nn.reduce sum %a dims = [0] : tensor<2048x1024xf32> -> tensor<1024xf32>
+  return %r : tensor<1024xf32>
+}
