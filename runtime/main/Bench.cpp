@@ -3,6 +3,7 @@
 #include "Report.h"
 
 #include "session/SentMeter.h"
+#include "session/Session.h"
 #include "weft/runtime/Terminal.h"
 
 #include <algorithm>
@@ -43,6 +44,8 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p, const c
   WEFT_TRY(once(first));
   for (int i = 1; i < kWarmups; ++i)
     WEFT_TRY(once(warm));
+  if (std::string remark = session->ranks[0]->device().takeRemark(); !remark.empty())
+    say(speaks, "%s: %s", program, remark.c_str());
   WEFT_TRY(everywhere(warm)); // all processes must run equally often
   int runs = int(
       std::clamp(kMeasureSeconds / std::max(warm, 1e-7), double(kLeastRuns), double(kMostRuns)));

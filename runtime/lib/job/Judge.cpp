@@ -72,6 +72,13 @@ std::string placeOf(const ProgramView &program, const BoardSlot &slot) {
   return place.empty() ? "" : " in " + place;
 }
 
+/// Whether the rank has a process that is to end with a word and did not yet.
+bool isToSpeak(const BoardSlot &slot) {
+  Presence presence = slot.presence.load();
+  return slot.pid.load() != 0 && slot.code.load() == 0 &&
+         (presence == Presence::Meeting || presence == Presence::Working);
+}
+
 std::vector<int64_t> lostRanks(const Board &board, int64_t witness) {
   std::vector<int64_t> lost;
   for (int64_t rank = 0; rank < board.ranks(); ++rank)
@@ -80,14 +87,24 @@ std::vector<int64_t> lostRanks(const Board &board, int64_t witness) {
   return lost;
 }
 
+/// Whether a process of this machine other than the witness's may be dying.
+bool mayLoseRanks(const Board &board, int64_t witness) {
+  for (int64_t rank = 0; rank < board.ranks(); ++rank)
+    if (board.slot(rank).pid.load() != board.slot(witness).pid.load() &&
+        isToSpeak(board.slot(rank)))
+      return true;
+  return false;
+}
+
 /// The ranks that are lost when a connection is. A process closes its connections before it has
 /// ended, and on a busy machine it may be held up between the two.
 std::vector<int64_t> awaitLostRanks(const Board &board, int64_t witness) {
-  constexpr auto kPatience = std::chrono::milliseconds(300), kPause = std::chrono::milliseconds(1);
-  const auto begin = std::chrono::steady_clock::now();
+  using std::chrono::milliseconds;
+  constexpr milliseconds kLongestPause(128); // 255 in all
   std::vector<int64_t> lost = lostRanks(board, witness);
-  while (lost.empty() && std::chrono::steady_clock::now() - begin < kPatience) {
-    std::this_thread::sleep_for(kPause);
+  for (milliseconds pause(1);
+       lost.empty() && mayLoseRanks(board, witness) && pause <= kLongestPause; pause *= 2) {
+    std::this_thread::sleep_for(pause);
     lost = lostRanks(board, witness);
   }
   return lost;
@@ -96,10 +113,7 @@ std::vector<int64_t> awaitLostRanks(const Board &board, int64_t witness) {
 } // namespace
 
 bool weft::runtime::isLost(const BoardSlot &slot) {
-  Presence presence = slot.presence.load();
-  return slot.pid.load() != 0 && slot.code.load() == 0 &&
-         (presence == Presence::Meeting || presence == Presence::Working) &&
-         slot.processState() == 0;
+  return isToSpeak(slot) && slot.processState() == 0;
 }
 
 std::string weft::runtime::describePlace(const ProgramView &p, const BoardSlot &slot) {
@@ -133,9 +147,9 @@ Status weft::runtime::judge(const Board &board, const ProgramView &program, int6
   const std::vector<int64_t> dead =
       hang ? lostRanks(board, witness) : awaitLostRanks(board, witness);
   std::vector<int64_t> still, busy, gone;
-  for (int64_t rank = 0; rank < board.ranks(); ++rank) {
+  for (int64_t rank = 0; rank < board.ranks() && dead.empty(); ++rank) {
     const BoardSlot &slot = board.slot(rank);
-    if (rank == witness || slot.code.load() != 0 || isLost(slot))
+    if (rank == witness || slot.code.load() != 0)
       continue;
     if (slot.presence.load() == Presence::Gone)
       gone.push_back(rank);

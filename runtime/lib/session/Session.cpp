@@ -352,7 +352,7 @@ Status weft_session::await(unsigned left) {
   if (world.aborted())
     return world.failure();
   for (std::unique_ptr<RankContext> &rank : ranks)
-    rank->slot().host.store(Doing::Computing);
+    rank->slot().host.store(hostDoing(Doing::Computing));
   return {};
 }
 

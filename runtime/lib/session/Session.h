@@ -71,14 +71,19 @@ struct weft_session {
     if (world.aborted())
       return world.failure();
     BoardSlot &slot = shared.board.slot(firstRank);
-    slot.host.store(inWork > 0 ? Doing::Nothing : Doing::Waiting); // a rank's streams tell more
+    slot.host.store(hostDoing(Doing::Waiting));
     Status status = commCall(call);
     if (!status.ok() && !world.aborted())
       world.abort(judge(shared.board, view(), firstRank, status, world.timeoutSeconds()));
     if (!status.ok())
       return world.failure();
-    slot.host.store(Doing::Computing);
+    slot.host.store(hostDoing(Doing::Computing));
     return {};
+  }
+
+  /// What the board says of a process that does `own`: of a rank in work its streams tell more.
+  weft::runtime::Doing hostDoing(weft::runtime::Doing own) const {
+    return inWork > 0 ? weft::runtime::Doing::Nothing : own;
   }
 
   struct Posted {

@@ -18,9 +18,12 @@ namespace {
 
 constexpr double kSilentSeconds = 2, kSecondsPerDrawing = 0.2;
 constexpr int kBarWidth = 30;
-/// Of a longer line as much is told from its begin, with the name of what is wrong, and from its
-/// end, with what to do.
-constexpr size_t kLongestLine = 4096, kToldBegin = 2560, kToldEnd = 1280;
+/// Bytes: of a longer line, and of a longer text, as much is told from its begin, with the name of
+/// what is wrong, and from its end, with what to do.
+struct Bound {
+  size_t most, begin, end;
+};
+constexpr Bound kLine = {4096, 2560, 1280}, kText = {64 << 10, 40 << 10, 16 << 10};
 
 /// One bar at a time is on the screen.
 std::mutex screen;
@@ -40,38 +43,54 @@ void eraseBar() {
   barShown = false;
 }
 
-/// The length of the control character, of one byte or of two in UTF-8, that the text begins with.
-size_t controlLength(std::string_view text) {
-  auto byte = [&](size_t i) { return i < text.size() ? uint8_t(text[i]) : uint8_t(0); };
-  if (byte(0) == '\n' || byte(0) == '\t')
+bool continues(char byte) { return (uint8_t(byte) & 0xc0) == 0x80; }
+
+/// The bytes of the character of UTF-8 that the text begins with; 0 if it begins with none.
+size_t characterLength(std::string_view text) {
+  auto first = uint8_t(text.front());
+  size_t length = first < 0x80                    ? 1
+                  : first >= 0xc2 && first < 0xe0 ? 2
+                  : first >= 0xe0 && first < 0xf0 ? 3
+                  : first >= 0xf0 && first < 0xf5 ? 4
+                                                  : 0;
+  if (length > text.size())
     return 0;
-  if (byte(0) < 0x20 || byte(0) == 0x7f)
-    return 1;
-  return byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) < 0xa0 ? 2 : 0;
+  return std::all_of(text.begin() + 1, text.begin() + std::max<size_t>(length, 1), continues)
+             ? length
+             : 0;
+}
+
+/// Whether a terminal may take the character as a command, in UTF-8 or without it.
+bool isControl(std::string_view character) {
+  auto first = uint8_t(character.front());
+  if (character.size() == 2)
+    return first == 0xc2 && uint8_t(character[1]) < 0xa0;
+  return (first < 0x20 && first != '\n' && first != '\t') || first == 0x7f;
 }
 
 /// The nearest place at or before `at` where no character of UTF-8 is cut.
 size_t characterAt(std::string_view text, size_t at) {
-  while (at > 0 && (uint8_t(text[at]) & 0xc0) == 0x80)
-    --at;
+  for (size_t back = 0; back < std::min<size_t>(at, 4); ++back)
+    if (!continues(text[at - back]))
+      return at - back;
   return at;
 }
 
-std::string boundedLine(std::string_view line) {
-  if (line.size() <= kLongestLine)
-    return std::string(line);
-  size_t from = characterAt(line, kToldBegin), to = characterAt(line, line.size() - kToldEnd);
-  return std::string(line.substr(0, from)) + " ... (" + std::to_string(to - from) +
-         " bytes left out) ... " + std::string(line.substr(to));
+std::string bounded(std::string_view text, const Bound &bound) {
+  if (text.size() <= bound.most)
+    return std::string(text);
+  size_t from = characterAt(text, bound.begin), to = characterAt(text, text.size() - bound.end);
+  return std::string(text.substr(0, from)) + " ... (" + std::to_string(to - from) +
+         " bytes left out) ... " + std::string(text.substr(to));
 }
 
 /// A line of stderr; its first word behind the tool is in colour where there are colours.
 std::string labelled(std::string_view tool, const char *colour, const char *word,
                      std::string_view text) {
-  bool isShown = coloursOnStderr();
+  bool hasColours = coloursOnStderr();
   std::string line(tool);
-  line += isShown ? std::string(": \x1b[1;") + colour + "m" + word + ": \x1b[0m"
-                  : std::string(": ") + word + ": ";
+  line += hasColours ? std::string(": \x1b[1;") + colour + "m" + word + ": \x1b[0m"
+                     : std::string(": ") + word + ": ";
   return line + messageText(text) + '\n';
 }
 
@@ -102,26 +121,29 @@ std::string weft::runtime::shownSafely(std::string_view text) {
   constexpr char kDigits[] = "0123456789ABCDEF";
   std::string shown;
   shown.reserve(text.size());
-  for (size_t i = 0; i < text.size();) {
-    size_t control = controlLength(text.substr(i));
-    for (size_t end = i + control; i < end; ++i)
-      shown += {'\\', 'x', kDigits[uint8_t(text[i]) >> 4], kDigits[uint8_t(text[i]) & 15]};
-    if (control == 0)
-      shown += text[i++];
+  while (!text.empty()) {
+    size_t length = characterLength(text);
+    std::string_view character = text.substr(0, std::max<size_t>(length, 1));
+    if (length > 0 && !isControl(character))
+      shown += character;
+    else
+      for (char byte : character)
+        shown += {'\\', 'x', kDigits[uint8_t(byte) >> 4], kDigits[uint8_t(byte) & 15]};
+    text.remove_prefix(character.size());
   }
   return shown;
 }
 
 std::string weft::runtime::messageText(std::string_view text) {
-  std::string shown = shownSafely(text), bounded;
+  std::string shown = shownSafely(text), lines;
   for (std::string_view rest = shown; !rest.empty();) {
     size_t end = std::min(rest.find('\n'), rest.size());
-    bounded += boundedLine(rest.substr(0, end));
+    lines += bounded(rest.substr(0, end), kLine);
     if (end < rest.size())
-      bounded += rest[end++];
+      lines += rest[end++];
     rest.remove_prefix(end);
   }
-  return bounded;
+  return bounded(lines, kText);
 }
 
 void weft::runtime::tellError(std::string_view tool, std::string_view text) {

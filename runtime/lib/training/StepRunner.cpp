@@ -48,9 +48,9 @@ Status StepRunner::open(bool mayRunAhead) {
   return {};
 }
 
-void StepRunner::start(int64_t step, int64_t batch, int64_t steps) {
+void StepRunner::start(int64_t step, int64_t from, int64_t steps) {
   first = begun = ended = step;
-  position = batch;
+  position = from;
   last = steps;
   readAhead();
 }
@@ -69,12 +69,14 @@ Status StepRunner::begin() {
   WEFT_TRY(feed.take());
   isReading = false;
   WEFT_TRY(reports.meet());
+  haveMet = true;
   if (session.options.timeout_seconds == 0)
     session.setTimeout(limit.seconds());
   // Ranks that run ahead have the batch before in their inputs.
   if (!ahead)
     WEFT_TRY(feed.putAll());
-  session.program = program;
+  if (session.inWork == 0) // else ranks read it: that of the step before
+    session.program = program;
   ++begun;
   session.post(
       [](weft_session &session, RankContext &rank, void *self) {
@@ -113,6 +115,9 @@ Status StepRunner::runStep(RankContext &rank, size_t index) {
 }
 
 Status StepRunner::end(Report &mine) {
+  // Of the last steps one may have been begun before others told the one before it.
+  if (!haveMet)
+    WEFT_TRY(reports.meet());
   WEFT_TRY(session.await(unsigned(begun - ended - 1)));
   mine.seconds = secondsSince(since);
   since = Clock::now();
@@ -139,6 +144,7 @@ Status StepRunner::end(Report &mine) {
 
 void StepRunner::told(const Report &all) {
   limit.took(all.seconds);
+  haveMet = false;
   if (begun == ended)
     session.setTimeout(0);
 }

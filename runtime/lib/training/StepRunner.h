@@ -22,15 +22,14 @@ public:
   ~StepRunner() { (void)rest(); }
   StepRunner(const StepRunner &) = delete;
 
-  /// The feed is finished. `ahead`: whether a step may be begun before another one ends.
-  Status open(bool ahead);
+  /// The feed is finished. `mayRunAhead`: whether a step may be begun before another one ends.
+  Status open(bool mayRunAhead);
   bool runsAhead() const { return ahead; }
 
-  /// Step `step` will be begun first, with the batch at `position`; `steps` are to be done in all.
-  void start(int64_t step, int64_t position, int64_t steps);
-  /// The step that is begun next, and that is ended next.
+  /// Step `step` will be begun first, with the batch that begins at sample `from`; `steps` are to
+  /// be done in all.
+  void start(int64_t step, int64_t from, int64_t steps);
   int64_t nextBegun() const { return begun; }
-  int64_t nextEnded() const { return ended; }
   /// Begins a step when its batch is there and all processes are about to. Collective.
   Status begin();
   /// Waits for a step; `mine` is then what this process has of it.
@@ -66,9 +65,10 @@ private:
   std::vector<Lane> lanes;
   StepLimit limit; // where no --timeout was given
   bool ahead = false, isReading = false;
+  bool haveMet = false; // all processes, since the last step was told
   uint32_t program = 0;
   int64_t first = 0, begun = 0, ended = 0, last = 0; // steps
-  int64_t position = 0;                              // of the first step's batch
+  int64_t position = 0;                              // in samples, of the first step's batch
   Clock::time_point since; // the last step ended, or the first one of those in work was begun
 };
 

@@ -259,7 +259,8 @@ private:
       if (options.onStep)
         options.onStep(record.step);
       if (!std::isfinite(record.loss)) {
-        WEFT_TRY(runner.rest());
+        // A step ahead, spoiled by the same, may fail in a way that says less.
+        (void)runner.rest();
         return spoiled(record);
       }
       bool saves = writer && (last || isDue(info.step, options.saveEvery));

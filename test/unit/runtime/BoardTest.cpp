@@ -154,13 +154,14 @@ TEST(Board, WhoIsAboutToEndWhenItsConnectionIsLostIsNamed) {
   board.slot(0).enter();
   board.slot(0).presence = Presence::Working;
   pid_t child = fork();
+  ASSERT_GE(child, 0);
   if (child == 0) {
     board.slot(1).enter();
     board.slot(1).presence = Presence::Working;
     usleep(50000);
     _exit(0);
   }
-  while (board.slot(1).presence.load() != Presence::Working)
+  for (int i = 0; i < 10000 && board.slot(1).presence.load() != Presence::Working; ++i)
     usleep(1000);
   const Status lost{StatusCode::RankFailed, "rank 1 is lost: Connection reset by peer"};
   std::string text = judge(board, ProgramView(), 0, lost, 9).text();

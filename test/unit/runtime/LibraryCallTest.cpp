@@ -343,8 +343,6 @@ TEST(Attention, AgreesWithPlainLoops) {
 }
 
 // A kernel has as many addends as a command may bring.
-TEST(Gemm, AddendsHaveRoom) {
-  EXPECT_EQ(viewRoles(Opcode::Gemm).most, kGemmAddend + kMostAddends);
-}
+TEST(Gemm, AddendsHaveRoom) { EXPECT_EQ(viewRoles(Opcode::Gemm).most, kGemmAddend + kMostAddends); }
 
 } // namespace

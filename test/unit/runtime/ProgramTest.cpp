@@ -249,6 +249,15 @@ TEST(Program, BucketsAreOfOneKindAndWhole) {
   other.reduction = Reduction::Max;
   expect(faultOf({sum, other}, 4), "have not all one kind");
   other = sum;
+  other.inOrder = 1;
+  EXPECT_EQ(faultOf({other, other}, 4), "");
+  expect(faultOf({sum, other}, 4), "have not all one kind, group, dtype, reduction and order");
+  other.inOrder = 2;
+  expect(faultOf({other}, 2), "adds in the order of members 2, which its kind does not");
+  other.inOrder = 1;
+  other.kind = CollectiveKind::AllGather;
+  expect(faultOf({other}, 2), "adds in the order of members 1, which its kind does not");
+  other = sum;
   other.extent = 17; // the second of the bucket counts, too
   expect(faultOf({sum, other}, 4), "outside of its views");
   expect(faultOf({sum, sum}, 5), "wrong number of views");

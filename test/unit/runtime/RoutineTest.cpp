@@ -223,8 +223,8 @@ TEST(Routine, AnOperandInPlaceIsReadByNobodyElse) {
              "writes block 2 at bytes [32, 96) of the arena, where block 0 has [0, 64)");
 }
 
-/// A routine that does what the letters say: 'p' adds a product to block 1, 'c' copies block 0
-/// to it, 'r' reads it into block 2.
+/// A routine that does what the letters say: 'p' adds a product to block 1, 't' one to it turned,
+/// 'c' copies block 0 to it, 'r' reads it into block 2.
 std::string faultOfUnset(const std::string &text, const ProgramBuilder::Ints &unset) {
   Sketch s;
   s.blocks = {64, 64, 64};
@@ -238,6 +238,8 @@ std::string faultOfUnset(const std::string &text, const ProgramBuilder::Ints &un
     for (char letter : text)
       if (letter == 'p')
         s.b.add({}, product, {factor, factor, sum, sum});
+      else if (letter == 't')
+        s.b.add({}, product, {factor, factor, sum, s.b.view(s.to, DType::F32, 0, {4, 4}, {1, 4})});
       else if (letter == 'c')
         s.b.add({}, Copy{}, {s.b.view(s.from), s.b.view(s.to)});
       else
@@ -254,6 +256,9 @@ TEST(Routine, OnlyWhatIsAddedToOneProductIsUnset) {
   expectPart(faultOfUnset("pp", {1}), "call 0 of R (h.5, microbatch 2) leaves block 1 " + strange);
   expectPart(faultOfUnset("pr", {1}), "leaves block 1 " + strange);
   expectPart(faultOfUnset("c", {1}), "leaves block 1 " + strange);
+  expectPart(faultOfUnset("cp", {1}), "leaves block 1 " + strange); // what was copied would be lost
+  expectPart(faultOfUnset("t", {1}), "leaves block 1 " + strange);  // other elements stay unset
+  EXPECT_EQ(faultOfUnset("pc", {1}), "");
   expectPart(faultOfUnset("p", {0}), "leaves block 0 " + strange);
   expectPart(faultOfUnset("p", {1, 2}), "leaves block 2 " + strange);
   expectPart(faultOfUnset("p", {3}), "leaves block 3 " + strange);

@@ -15,7 +15,12 @@ TEST(Terminal, ControlCharactersAreShownAsNumbers) {
   EXPECT_EQ(shownSafely("\xc2\x9b"
                         "2J \xc3\xa9 \xe2\x82\xac"),
             "\\xC2\\x9B2J \xc3\xa9 \xe2\x82\xac");
-  EXPECT_EQ(shownSafely("\xc2"), "\xc2");
+  // What is no UTF-8 may be one to a terminal that knows none.
+  EXPECT_EQ(shownSafely("\xc2"), "\\xC2");
+  EXPECT_EQ(shownSafely("\x9b"
+                        "2J \xe2\x82 \xff"),
+            "\\x9B2J \\xE2\\x82 \\xFF");
+  EXPECT_EQ(shownSafely("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80");
 }
 
 TEST(Terminal, OfLongLinesBothEndsAreTold) {
@@ -28,6 +33,17 @@ TEST(Terminal, OfLongLinesBothEndsAreTold) {
   std::string end = "n' is wrong: do this\nnext";
   EXPECT_EQ(text.substr(text.size() - end.size()), end);
   EXPECT_LT(text.size(), 4096u);
+}
+
+TEST(Terminal, WhatIsNoTextIsBoundedToo) {
+  EXPECT_LT(messageText(std::string(1'000'000, '\x80')).size(), 5000u);
+  EXPECT_LT(messageText(std::string(1'000'000, '\n')).size(), 70'000u);
+  std::string lines;
+  for (int i = 0; i < 100'000; ++i)
+    lines += "line " + std::to_string(i) + "\n";
+  std::string told = messageText(lines);
+  EXPECT_EQ(told.substr(0, 7), "line 0\n");
+  EXPECT_EQ(told.substr(told.size() - 11), "line 99999\n");
 }
 
 TEST(Terminal, NoCharacterIsCut) {

@@ -241,7 +241,8 @@ struct EventWait {
 /// same bytes: then the result takes its place.
 ///
 /// A block may be unset: a sum to which nothing was added yet, of which no byte was written. The
-/// routine reads of it nothing but the addend of one product, which then is written as it is.
+/// routine does nothing with it before a product adds to it in place, reads nothing else of it, and
+/// that product then is written as it is.
 ///
 /// To the caller it is one command of the call's stream: what the routine has on other streams
 /// begins after a record on the call's stream within the routine, and the call's stream waits

@@ -23,11 +23,11 @@ bool coloursOnStderr();
 /// piece what streams and ranks write.
 void tellLine(const char *format, va_list arguments);
 
-/// Text with names from files, which may be hostile: control characters but tabs and ends of lines
-/// as \xHH, so that none reaches a terminal.
+/// Text with names from files, which may be hostile: bytes of control characters, but tabs and ends
+/// of lines, and of what is no UTF-8 as \xHH, so that no command reaches a terminal.
 std::string shownSafely(std::string_view text);
-/// A message with such names: shown safely, and of a line past 4096 bytes the middle is left out,
-/// with a word of how many bytes that is.
+/// A message with such names: shown safely, and of a line past 4096 bytes, and of a text past 64
+/// KiB, the middle is left out, with a word of how many bytes that is.
 std::string messageText(std::string_view text);
 /// "TOOL: error: TEXT" on stderr, in one write and without waiting for what was told before.
 void tellError(std::string_view tool, std::string_view text);

@@ -29,8 +29,9 @@ public:
   /// work on the device's stream, which `frame` is then.
   virtual Status run(const CommandFrame &frame, char *scratch) = 0;
   virtual bool isQueued() const { return false; }
-  /// What `run` put on the stream is done once more, without a call of it.
-  virtual void repeat() {}
+  /// If it `isQueued`: what `run` put on the stream is done now, and once more with each launch of
+  /// a graph that it is in. Counts what that moves.
+  virtual void countTraffic() {}
   /// What this rank sent in the last run.
   virtual Volume sent() const = 0;
 };

@@ -215,13 +215,13 @@ Status CudaDevice::capture(const Run &run, ProgramGraph &graph) {
   return {};
 }
 
-ProgramGraph *CudaDevice::graphFor(const Run &run, bool &isNew) {
+ProgramGraph *CudaDevice::graphFor(const Run &run) {
   programs.resize(std::max<size_t>(programs.size(), run.program + 1));
   current = &programs[run.program];
   if (synchronous || !makesGraphs || !run.isWhole)
     return nullptr;
   // It is tried once.
-  if (current->graph || current->begun++ != 1)
+  if (current->graph || current->runs++ != 1)
     return current->graph.get();
   if (current->isOfHost || options.traceCapacity > 0) {
     remark = std::string("commands are issued one by one, as ") +
@@ -238,7 +238,6 @@ ProgramGraph *CudaDevice::graphFor(const Run &run, bool &isNew) {
   } else {
     remark = "one CUDA graph of " + std::to_string(made->numNodes()) + " nodes from here on";
     current->graph = std::move(made);
-    isNew = true;
   }
   return current->graph.get();
 }
@@ -263,15 +262,13 @@ Status CudaDevice::beginStream(unsigned s) {
 
 bool CudaDevice::begin(const Run &run) {
   begun = enter();
-  bool isNew = false;
-  repeated = begun.ok() ? graphFor(run, isNew) : nullptr;
+  repeated = begun.ok() ? graphFor(run) : nullptr;
   for (unsigned s = 0; s < run.streams && begun.ok(); ++s)
     begun = beginStream(s);
   if (!repeated || !begun.ok())
     return repeated;
   for (CudaCommand *command : repeated->communicating)
-    if (!isNew)
-      command->repeat();
+    command->countTraffic();
   begun = repeated->launch();
   return true;
 }
@@ -293,6 +290,8 @@ Status CudaDevice::issue(unsigned s, CommandPlace place, PreparedCommand &prepar
     WEFT_TRY(command.issue(stream));
   if (capturing && command.communicates())
     capturing->communicating.push_back(&command);
+  else if (!command.isOfHost())
+    command.countTraffic();
   if (waits)
     WEFT_TRY(progress[s]->leave(stream.handle));
   WEFT_TRY(clocks[s]->stop(stream.handle, place, kind, &command));

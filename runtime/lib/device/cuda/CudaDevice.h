@@ -64,12 +64,12 @@ private:
   Status addStream(const StreamPlan &planned, char *start);
   /// How a program's runs go.
   struct ProgramRuns {
-    unsigned begun = 0;
+    unsigned runs = 0;
     bool isOfHost = false;               // some of its commands are, as its first run has shown
     std::unique_ptr<ProgramGraph> graph; // null: it is issued
   };
-  /// The graph that does the run; null if it is issued. `isNew` if it was made by this call.
-  ProgramGraph *graphFor(const Run &run, bool &isNew);
+  /// The graph that does the run; null if it is issued.
+  ProgramGraph *graphFor(const Run &run);
   Status capture(const Run &run, ProgramGraph &graph);
   Status beginStream(unsigned stream);
   /// Waits for the stream with the patience of the world.

@@ -114,6 +114,10 @@ static std::string checkOne(const CommandContext &context, const Collective &c, 
       return "has views of another dtype than it moves";
   if (c.outer < 0 || c.extent < 0 || c.inner < 0 || c.middle < 0 || c.otherExtent < 0)
     return "has negative extents";
+  bool mayAddInOrder =
+      c.kind == CollectiveKind::AllReduce || c.kind == CollectiveKind::ReduceScatter;
+  if (c.inOrder > uint8_t(mayAddInOrder))
+    return "adds in the order of members " + context.num(c.inOrder) + ", which its kind does not";
   if (!fits(context, c, at))
     return "moves elements outside of its views or to a member that does not exist";
   return reduces(c) ? checkReduction(c) : "";
@@ -138,7 +142,7 @@ std::string check(const CommandContext &context, const Collective &first) {
     if (c.kind != first.kind || c.communicator != first.communicator || c.dtype != first.dtype ||
         c.reduction != first.reduction || c.accumulator != first.accumulator ||
         c.inOrder != first.inOrder)
-      return "moves tensors that have not all one kind, group, dtype and reduction";
+      return "moves tensors that have not all one kind, group, dtype, reduction and order";
     std::string fault = checkOne(context, c, 2 * i);
     if (!fault.empty())
       return fault;

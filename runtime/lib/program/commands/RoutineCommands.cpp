@@ -108,19 +108,41 @@ std::vector<std::vector<RoutineNeeds::Use>> usesOf(const ProgramView &p, const R
   return uses;
 }
 
-/// By block: whether all that reads it is the addend of one product, which adds nothing else.
+bool isSameView(const ProgramView &p, const View &a, const View &b) {
+  auto areEqual = [&](Range x, Range y) {
+    Table<int64_t> own = p.ints(x), other = p.ints(y);
+    return std::equal(own.begin(), own.end(), other.begin(), other.end());
+  };
+  return a.buffer == b.buffer && a.dtype == b.dtype && a.byteOffset == b.byteOffset &&
+         areEqual(a.sizes, b.sizes) && areEqual(a.strides, b.strides);
+}
+
+/// Whether a product adds to its result what lies in the same place, and nothing else.
+bool addsInPlace(const ProgramView &p, const Command &command) {
+  Table<View> views = p.Views().slice(command.views);
+  return command.opcode == Opcode::Gemm && views.size() == kGemmAddend + 1 &&
+         isSameView(p, views[kGemmAddend], views[kGemmAddend - 1]);
+}
+
+/// By block: whether one product adds in place what was in it, and no other command reads it, nor
+/// writes it before that.
 std::vector<bool> addedOnce(const ProgramView &p, const Routine &routine) {
-  std::vector<uint32_t> readers(routine.blocks.count), products(routine.blocks.count);
-  for (const Command &command : p.Commands().slice(routine.commands))
+  std::vector<uint32_t> readers(routine.blocks.count);
+  std::vector<bool> isTouched(routine.blocks.count), isSum(routine.blocks.count);
+  for (const Command &command : p.Commands().slice(routine.commands)) {
+    auto blockOf = [&](uint32_t i) {
+      return p.Buffers()[p.Views()[command.views.begin + i].buffer].block;
+    };
+    if (addsInPlace(p, command) && !isTouched[blockOf(kGemmAddend)])
+      isSum[blockOf(kGemmAddend)] = true;
     for (uint32_t i = 0; i < command.views.count; ++i) {
-      Id block = p.Buffers()[p.Views()[command.views.begin + i].buffer].block;
-      readers[block] += !writesView(p, command, i);
-      products[block] += command.opcode == Opcode::Gemm && i == kGemmAddend &&
-                         command.views.count == kGemmAddend + 1;
+      readers[blockOf(i)] += !writesView(p, command, i);
+      isTouched[blockOf(i)] = true;
     }
+  }
   std::vector<bool> result;
   for (uint32_t i = 0; i < routine.blocks.count; ++i)
-    result.push_back(readers[i] == 1 && products[i] == 1);
+    result.push_back(readers[i] == 1 && isSum[i]);
   return result;
 }
 

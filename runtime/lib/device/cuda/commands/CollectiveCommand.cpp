@@ -19,7 +19,7 @@ public:
   uint64_t scratchBytes() const override { return collective->scratchBytes(); }
   bool isOfHost() const override { return !collective->isQueued(); }
   Status issue(CudaStream &stream) override { return collective->run(stream, stream.scratch); }
-  void repeat() override { collective->repeat(); }
+  void countTraffic() override { collective->countTraffic(); }
   Status runOnHost(const CudaStream &stream) override {
     return collective->run(stream, stream.scratch);
   }

@@ -43,8 +43,9 @@ public:
   /// `runOnHost` when the stream has come to it. May wait for other ranks.
   virtual bool isOfHost() const { return false; }
   virtual Status runOnHost(const CudaStream &) { return {}; }
-  /// What `issue` put on the stream is done once more.
-  virtual void repeat() {}
+  /// What `issue` puts on the stream is done now, and once more with each launch of a graph that it
+  /// is in: counts what that moves.
+  virtual void countTraffic() {}
   /// Whether the stream waits for other ranks in it.
   bool waitsOnStream() const { return communicates() && !isOfHost(); }
 };

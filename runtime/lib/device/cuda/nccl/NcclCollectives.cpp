@@ -66,11 +66,9 @@ public:
     for (const NcclPlan::Fill &fill : plan.fills)
       WEFT_TRY(fillRows(driver, at.stream, {address(fill.to), fill.pitch}, fill.count, fill.height,
                         fill.bytes, fill.bits));
-    WEFT_TRY(copy(plan.unpacks));
-    repeat();
-    return {};
+    return copy(plan.unpacks);
   }
-  void repeat() override {
+  void countTraffic() override {
     traffic.sent += each.sent;
     traffic.received += each.received;
   }
