@@ -5,7 +5,8 @@
 #
 # asan: addresses and undefined behaviour, in the readers of models, ONNX text and weights, and in the runtime.
 # tsan: data races in the runtime.
-# Of the runtime: unit tests, checkpoints, collectives and transfers between threads, a training on 2 x 2 ranks.
+# Of the runtime: unit tests, checkpoints, collectives and transfers between threads, a training on 2 x 2 ranks, and one
+# whose steps run ahead.
 #
 # LLVM and MLIR are the packaged libraries, which are not instrumented: LLVM's arena poisons what it frees only in code
 # that is, so poisoning by hand is off (lib/Foundation/Support/SanitizerOptions.cpp), and what they leave to the end is no leak.
@@ -37,7 +38,9 @@ for preset; do
   check "$preset" weft_collectives_test inproc 4
   check "$preset" weft_transfers_test inproc 3 exchange
   printf 'text to train on, long enough for a few batches of bytes\n%.0s' {1..200} > "build/$preset/text"
-  check "$preset" weft_training_sample_2x2 --data-tokens text:byte --steps 20
+  for layout in 2x2 2x1x2; do
+    check "$preset" weft_training_sample_$layout --data-tokens text:byte --steps 20
+  done
   if [ "$preset" = asan ]; then
     # These hold time and memory to bounds, which are not those of instrumented code.
     check asan weft_import_tests --gtest_filter=-HostileWireTest.*StayWithinMemory

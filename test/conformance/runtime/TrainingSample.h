@@ -4,7 +4,8 @@
 // logits[b, s, :] = table[tokens[b, s], :], cross-entropy, momentum. Samples
 // are split over dp, the logits of "forward" over tp. Contributions to sums are
 // rounded to multiples of 2^-30, so that their sums are exact and every layout
-// has the same bits.
+// has the same bits. Of several stages each does all of this by itself, so that none waits for
+// another one: steps run ahead.
 #ifndef WEFT_TEST_CONFORMANCE_RUNTIME_TRAININGSAMPLE_H
 #define WEFT_TEST_CONFORMANCE_RUNTIME_TRAININGSAMPLE_H
 
@@ -93,7 +94,8 @@ constexpr uint64_t kNumKernels = sizeof kKernels / sizeof kKernels[0];
 
 class TrainingSample {
 public:
-  TrainingSample(int64_t dpSize, int64_t tpSize) : tpSize(tpSize) {
+  TrainingSample(int64_t dpSize, int64_t tpSize, int64_t stages = 1)
+      : tpSize(tpSize), stages(stages) {
     b.info().weftVersion = b.string("test");
     b.info().modelName = b.string("bigram");
     b.info().target = b.string("cpu");
@@ -105,6 +107,8 @@ public:
     b.addMetadata("generate.logits", "logits");
     dp = b.addMeshAxis("dp", dpSize);
     tp = b.addMeshAxis("tp", tpSize);
+    if (stages > 1)
+      b.info().stageAxes = b.axes({b.addMeshAxis("pp", stages)});
     rows = (kBatch + dpSize - 1) / dpSize;
   }
 
@@ -146,32 +150,37 @@ public:
         out.push_back(port("lr", DType::F64, {}, scalar, rate));
       }
       b.beginProgram(trains ? "step" : "eval", in, out);
-      b.beginBody(2, 2);
-      b.launch({0, "losses"}, b.addKernel("sum_losses"), 1, 1,
-               {b.view(tokens), b.view(labels), b.view(table), b.view(sums)},
-               {b.coordinate({dp}, rows), b.constant(rows), b.constant(trains)});
-      reduceSums();
-      b.launch({0, "loss"}, b.addKernel("mean_loss"), 1, 1, {b.view(sums), b.view(loss)}, {});
-      if (trains)
-        b.launch({0, "sgd"}, b.addKernel("update"), 1, 1,
-                 {b.view(sums), b.view(table), b.view(momentum), b.view(step), b.view(norm),
-                  b.view(rate)},
-                 {});
-      b.endBody();
+      for (int64_t stage = 0; stage < stages; ++stage) {
+        b.beginBody(2, 2);
+        b.launch({0, "losses"}, b.addKernel("sum_losses"), 1, 1,
+                 {b.view(tokens), b.view(labels), b.view(table), b.view(sums)},
+                 {b.coordinate({dp}, rows), b.constant(rows), b.constant(trains)});
+        reduceSums();
+        b.launch({0, "loss"}, b.addKernel("mean_loss"), 1, 1, {b.view(sums), b.view(loss)}, {});
+        if (trains)
+          b.launch({0, "sgd"}, b.addKernel("update"), 1, 1,
+                   {b.view(sums), b.view(table), b.view(momentum), b.view(step), b.view(norm),
+                    b.view(rate)},
+                   {});
+        b.endBody();
+      }
       b.endProgram();
     }
     std::vector<uint32_t> in = inputs(false);
     std::vector<uint32_t> out{
         port("logits", DType::F64, {kBatch, kSequence, kVocabulary}, vocabulary, logits)};
     b.beginProgram("forward", in, out);
-    b.beginBody(1, 0);
-    b.launch({0, "lookup"}, b.addKernel("look_up"), 1, 1,
-             {b.view(tokens), b.view(table), b.view(logits)},
-             {b.coordinate({dp}, rows), b.constant(rows), b.coordinate({tp}, columns),
-              b.constant(columns)});
-    b.endBody();
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      b.beginBody(1, 0);
+      b.launch({0, "lookup"}, b.addKernel("look_up"), 1, 1,
+               {b.view(tokens), b.view(table), b.view(logits)},
+               {b.coordinate({dp}, rows), b.constant(rows), b.coordinate({tp}, columns),
+                b.constant(columns)});
+      b.endBody();
+    }
     b.endProgram();
-    b.addStage({end, {}});
+    for (int64_t stage = 0; stage < stages; ++stage)
+      b.addStage({end, {}});
     return b.finish();
   }
 
@@ -200,7 +209,7 @@ private:
   }
 
   ProgramBuilder b;
-  int64_t tpSize, rows = 0;
+  int64_t tpSize, stages, rows = 0;
   Id dp = 0, tp = 0, sums = 0;
   uint64_t end = 0;
 };

@@ -159,7 +159,7 @@ TEST(Order, EpochsWrapAndDiffer) {
 /// A session of the training sample on one layout, and files for it.
 class Sample {
 public:
-  Sample(int64_t dp, int64_t tp) : blob(TrainingSample(dp, tp).make()) {
+  Sample(int64_t dp, int64_t tp, int64_t stages = 1) : blob(TrainingSample(dp, tp, stages).make()) {
     weft_options options;
     weft_options_init(&options);
     options.threads_per_rank = 1;
@@ -388,8 +388,9 @@ TEST(Training, StepsAreQuietAndLayoutsAgree) {
   for (int i = 0; i < 3000; ++i)
     text.push_back(uint8_t("weft and warp "[i % 14]));
   std::vector<std::string> first;
-  for (auto [dp, tp] : {std::pair{1, 1}, {2, 1}, {4, 1}, {2, 2}}) {
-    Sample s(dp, tp);
+  // With stages they run ahead.
+  for (auto [dp, tp, stages] : {std::tuple{1, 1, 1}, {2, 1, 1}, {4, 1, 1}, {2, 2, 1}, {2, 1, 2}}) {
+    Sample s(dp, tp, stages);
     TrainingOptions options;
     options.steps = 60;
     options.dataTokens = s.file("text.bin", text) + ":byte";
@@ -400,7 +401,7 @@ TEST(Training, StepsAreQuietAndLayoutsAgree) {
     options.onStep = [&](int64_t step) { (step == 4 ? early : late) = countAllocations(); };
     Status status = train(s.session, options, true);
     EXPECT_TRUE(status.ok()) << status.text();
-    EXPECT_EQ(late - early, 0) << "dp=" << dp << " tp=" << tp;
+    EXPECT_EQ(late - early, 0) << "dp=" << dp << " tp=" << tp << " pp=" << stages;
     std::vector<std::string> found = losses(options.log);
     EXPECT_EQ(found.size(), 60u);
     if (first.empty())
