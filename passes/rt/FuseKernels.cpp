@@ -44,6 +44,9 @@ std::string textOf(const FusionChoice::Obstacle &obstacle) {
     return "together they have " + found + " ops, a kernel at most " + allowed;
   case FusionChoice::Limit::Bytes:
     return "a part of both holds " + found + " bytes, the chip " + allowed;
+  case FusionChoice::Limit::Kept:
+    return "a part of both keeps " + found + " bytes for ops that read them more than once, a " +
+           "kernel at most " + allowed;
   case FusionChoice::Limit::Pieces:
     return "they can be cut together into " + found +
            (obstacle.found == 1 ? " part only, " : " parts only, ") + allowed +

@@ -90,8 +90,9 @@ bool FusionChoice::waitsFor(Operation *op, Operation *maker) const {
 
 /// The strides of what a product may add to its result by `sum`: to a gradient the sum of those
 /// before it, in the network itself a row to all rows (a bias), and what is in memory anyway (a
-/// residual), for it is no kernel's, or of one that the product waits for. What a kernel could add
-/// as it makes it goes through no memory, so that is left to it.
+/// residual): an argument, a library's result, or what the product waits for anyway. What a kernel
+/// could add as it makes it goes through no memory, and what is still on its way from other ranks
+/// should find the product done: these sums are left to kernels.
 std::optional<SmallVector<int64_t, 4>> FusionChoice::stridesOfAddend(Operation *op, Operation *sum,
                                                                      Value addend) const {
   auto layout = layoutOf(addend, [&](Operation *def) { return isRoot(def); });
@@ -100,7 +101,8 @@ std::optional<SmallVector<int64_t, 4>> FusionChoice::stridesOfAddend(Operation *
     return std::nullopt;
   ArrayRef<int64_t> shape = cast<RankedTensorType>(addend.getType()).getShape();
   auto isInMemory = [&] {
-    return !maker || classes.lookup(maker) != FusionClass::Kernel || waitsFor(op, maker);
+    FusionClass kind = maker ? classes.lookup(maker) : FusionClass::Library;
+    return kind == FusionClass::Library || kind == FusionClass::Absorbed || waitsFor(op, maker);
   };
   if (repeats(shape, layout->strides) ||
       (isRowMajor(shape, layout->strides) && (isWeightGradient(sum) || isInMemory())))

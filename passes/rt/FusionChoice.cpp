@@ -301,7 +301,7 @@ std::optional<FusionChoice::Obstacle> FusionChoice::whyApart(unsigned from, unsi
   if (bytes > traits.onChipBytes)
     return Obstacle{Limit::Bytes, bytes, traits.onChipBytes};
   if (keptBytes > traits.keptBytes)
-    return Obstacle{Limit::Bytes, keptBytes, traits.keptBytes};
+    return Obstacle{Limit::Kept, keptBytes, traits.keptBytes};
   if (pieces < traits.leastPieces && elements > traits.smallElements)
     return Obstacle{Limit::Pieces, pieces, traits.leastPieces};
   if (wouldCycle(from, into))

@@ -106,7 +106,7 @@ public:
   /// What a library op does to its results, in order: the views that it writes them through, the
   /// concatenation that all of them are, the ops that add to it.
   llvm::ArrayRef<mlir::Operation *> absorbed(mlir::Operation *library) const;
-  enum class Limit { Ops, Bytes, Pieces, Order };
+  enum class Limit { Ops, Bytes, Kept, Pieces, Order };
   /// What kept an op out of a kernel: how much of it there would be, and what the target allows.
   struct Obstacle {
     Limit limit;

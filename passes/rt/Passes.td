@@ -183,6 +183,8 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     read them. A library op stands alone in its fusion; if its result is only
     permuted, the permutation is taken in and the library writes that order; if
     its results are only the parts of a concatenation, the library writes that.
+    A product takes in up to two sums of its result: with the gradient so far, a
+    bias, and what is in memory anyway, such as a residual (FusionAbsorption.cpp).
     Ops without KernelOpInterface are never moved across each other.
 
     What kernels make for other kernels alone is not written where they can
@@ -195,8 +197,9 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     Ops with role `optimizer` make fusions of their own, one an update, so that
     it can overwrite its states and run as soon as its gradient is there.
 
-    A kernel has a limited number of ops (weft/Target/Target.h), and one with many operands counts as many; a
-    concatenation of more operands becomes one of concatenations.
+    A kernel has a limited number of ops, of bytes that a piece holds and of those that it has to keep
+    (weft/Target/Target.h). One with many operands counts as many ops; a concatenation of more operands becomes one of
+    concatenations.
 
     **Example**: test/passes/rt/fuse-kernels.mlir.
   }];

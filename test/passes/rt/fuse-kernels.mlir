@@ -263,6 +263,47 @@ func.func @residuals(%x: tensor<16x16xbf16>, %w: tensor<16x16xbf16>, %bias: tens
   return %8 : tensor<16x16xbf16>
 }
 
+// Two sums at most; a third is a kernel's.
+// CHECK-LABEL: func.func @three_sums
+// CHECK: %[[P:.+]] = rt.fusion library(
+// CHECK: nn.contract
+// CHECK-COUNT-2: nn.add
+// CHECK: rt.fusion kernel({{.*}}%[[P]]
+// CHECK: nn.add
+// CHECK-NOT: rt.fusion
+// CHECK: return
+func.func @three_sums(%x: tensor<16x16xf32>, %y: tensor<16x16xf32>, %w: tensor<16x16xf32>, %bias: tensor<16xf32>) -> tensor<16x16xf32> {
+  %0 = nn.contract %x, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %1 = nn.broadcast %bias dims = [1] : tensor<16xf32> -> tensor<16x16xf32>
+  %2 = nn.add %0, %1 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %3 = nn.add %2, %x : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %4 = nn.add %y, %3 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %4 : tensor<16x16xf32>
+}
+
+#mesh = #dist.mesh<["dp"=2]>
+!whole = tensor<16x16xf32, #dist.local<#mesh, [16, 16]>>
+!partial = tensor<16x16xf32, #dist.local<#mesh, [16, 16], partial = sum["dp"]>>
+
+// What comes from other ranks is added when it is there, but to the product that waits for it.
+// CHECK-LABEL: func.func @sums_of_received
+// CHECK: rt.fusion library(%arg1, %arg2 :
+// CHECK: nn.contract
+// CHECK-NEXT: rt.yield
+// CHECK: rt.fusion kernel(
+// CHECK: nn.add
+// CHECK: rt.fusion library(
+// CHECK: nn.contract
+// CHECK-NEXT: nn.add
+func.func @sums_of_received(%g: !partial, %x: !whole, %w: !whole) -> (!whole, !whole) {
+  %r = dist.all_reduce %g ["dp"] accumulate f32 : !partial -> !whole
+  %0 = nn.contract %x, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!whole, !whole) -> !whole
+  %1 = nn.add %0, %r : (!whole, !whole) -> !whole
+  %2 = nn.contract %r, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!whole, !whole) -> !whole
+  %3 = nn.add %2, %r : (!whole, !whole) -> !whole
+  return %1, %3 : !whole, !whole
+}
+
 // Not so: what is read twice, what is of another microbatch, another op, a sum that lies in another order, and what a kernel adds as it
 // makes it.
 // CHECK-LABEL: func.func @other_sums
