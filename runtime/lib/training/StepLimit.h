@@ -6,6 +6,7 @@
 #include "job/World.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace weft::runtime {
 
@@ -16,6 +17,12 @@ public:
   static constexpr int64_t kSteps = 5; // before these are done nothing is known
   static constexpr double kLeast = 30, kTimes = 20;
 
+  StepLimit() {
+    // Tests of long waits want to end.
+    if (const char *told = std::getenv("WEFT_STEP_LIMIT_SECONDS"))
+      least = std::max(1.0, std::atof(told));
+  }
+
   /// A step of all ranks was done in `seconds`.
   void took(double seconds) {
     ++steps;
@@ -24,12 +31,12 @@ public:
   /// Of waits in the next step.
   double seconds() const {
     return steps < kSteps ? kLongestWait
-                          : std::min(kLongestWait, std::max(kLeast, kTimes * slowest));
+                          : std::min(kLongestWait, std::max(least, kTimes * slowest));
   }
 
 private:
   int64_t steps = 0;
-  double slowest = 0;
+  double slowest = 0, least = kLeast;
 };
 
 } // namespace weft::runtime

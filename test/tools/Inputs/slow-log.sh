@@ -1,5 +1,5 @@
-# slow-log.sh FOLDER STEP COMMAND...: the command, which logs its steps to a pipe that nobody reads for 33 seconds from
-# behind that step on. (Within a step ranks wait for each other for 30 seconds, once five are done.)
+# slow-log.sh FOLDER STEP COMMAND...: the command, which logs its steps to a pipe that nobody reads for 9 seconds from
+# behind that step on.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -u
 folder=$1 step=$2
@@ -11,7 +11,7 @@ exec 9<>"$folder/log"
 job=$!
 timeout 60 sh -c "until grep -q '^step *$step ' '$folder/out'; do sleep 0.02; done" || exit 1
 timeout 0.2 cat /dev/zero >&9
-sleep 33
+sleep 9
 kill -0 $job && echo 'it waits'
 cat <&9 >/dev/null &
 reader=$!
