@@ -74,8 +74,8 @@ refuses 1 "line 2: .*stages" 'mesh: "dp=2"\nstages: 3\n'
 refuses 1 "line 1: 'microbatches' must be a whole number from 1" 'microbatches: 0'
 refuses 1 "line 1: Expected integer, got: .two" 'microbatches: "two"'
 refuses 1 "line 2: .*zero" 'zero: "1"\nzero: "2"'
-refuses 1 "line 1" 'mesh: "dp=2'
-refuses 1 "line 1" 'sequence_parallel: perhaps'
+refuses 1 "line 1: Unexpected end of string" 'mesh: "dp=2'
+refuses 1 "line 1: Invalid value for boolean field \"sequence_parallel\"" 'sequence_parallel: perhaps'
 refuses 1 "devices is 8, and mesh 'dp=2,tp=2' has 4; change one of them" 'devices: 8 mesh: "dp=2,tp=2"'
 # As flags are.
 refuses 2 "axis 'dp' is given twice" 'mesh: "dp=2,dp=2"'
@@ -88,19 +88,23 @@ refuses 2 "--batch-axes: --mesh 'dp=2' has no axis 'data'" 'mesh: "dp=2" batch_a
 refuses 2 "--schedule is for the stages of a pipeline, and there are none" 'mesh: "dp=2" schedule: "zb-h1"'
 # What contradicts itself, or the model.
 refuses 1 "axis 'tp' is not on the mesh" 'mesh: "dp=2" place: "h.0.mlp.c_fc.weight=dim1:tp"'
-refuses 1 "matches" 'mesh: "dp=2" place: "h.9.mlp=dim1:dp"'
-refuses 1 "" 'mesh: "dp=64"'
+refuses 1 "placement 'h.9.mlp=dim1:dp' matches no value; there are '/lm_head/MatMul', .* and [0-9]+ more" 'mesh: "dp=2" place: "h.9.mlp=dim1:dp"'
+refuses 1 "axis dp=64 splits nothing: there are at most 8 parts to share among its 64 processes; make it smaller or leave it out, or let its processes repeat the work of others with --allow-idle-axes" 'mesh: "dp=64"'
 # What flags say otherwise.
 refuses 2 "--plan 'plan.textproto' says --microbatches 4, and --microbatches 2 is given; leave one of them out" 'microbatches: 4' --microbatches 2
 refuses 2 "says --zero 1, and --zero 3 is given" 'mesh: "dp=2" zero: "1"' --zero 3
 refuses 2 "says --sequence-parallel on, and --sequence-parallel off is given" 'mesh: "tp=2" sequence_parallel: true' --sequence-parallel off
 
 # On one processor it is the same plan as on two.
-cpus=$(taskset -pc $$ | sed 's/.*: //')
-for threads in "${cpus%%[,-]*}" "$cpus"; do
-  taskset -c "$threads" weft-plan "${model[@]}" --cluster h100 --devices 4 -o "threads-$threads.textproto" >/dev/null 2>said || fail "no plan"
-done
-cmp "threads-${cpus%%[,-]*}.textproto" "threads-$cpus.textproto" || fail "another plan"
+all=$(taskset -pc $$ | sed 's/.*: //') one=${all%%[,-]*}
+if [ "$one" = "$all" ]; then
+  echo "skipped: there is one processor, so that no plan of several is compared with that of one"
+else
+  for cpus in "$one" "$all"; do
+    taskset -c "$cpus" weft-plan "${model[@]}" --cluster h100 --devices 4 -o "on-$cpus.textproto" >/dev/null 2>said || fail "no plan"
+  done
+  cmp "on-$one.textproto" "on-$all.textproto" || fail "another plan"
+fi
 
 [ $checks -ge 65 ] || { echo "FAILED: only $checks checks"; failures=1; }
 echo "$checks checks, $failures failed"
