@@ -75,21 +75,25 @@ std::optional<LibraryEnd> weft::rt::libraryEndOf(FusionOp fusion) {
   Operation *op = libraryOpOf(fusion), *next = op->getNextNode();
   ResultRange results = op->getResults();
   for (; next && isPlacing(next); next = next->getNextNode())
-    end.placed = op = next;
+    end.placed = next;
   // What it is made of has its place in it, and nothing else has.
   if (end.placed && (std::max(1u, end.placed->getNumOperands()) != results.size() ||
                      !llvm::all_of(results, [&](Value value) {
                        return layoutBehind(value, end.placed).has_value();
                      })))
     return std::nullopt;
-  for (; next && isSum(next); op = next, next = next->getNextNode()) {
-    auto addend =
-        dyn_cast<BlockArgument>(next->getOperand(next->getOperand(0) == op->getResult(0)));
-    if (!addend)
+  // To the first of these alone it adds.
+  SmallVector<Value> made(end.placed ? end.placed->getResults() : results);
+  for (; next && isSum(next); next = next->getNextNode()) {
+    bool isFirst = next->getOperand(0) == made[0];
+    auto addend = dyn_cast<BlockArgument>(next->getOperand(isFirst));
+    if (!addend || next->getOperand(!isFirst) != made[0])
       return std::nullopt;
     end.addends.push_back(addend);
+    made[0] = next->getResult(0);
   }
-  return isa_and_present<YieldOp>(next) ? std::optional(end) : std::nullopt;
+  auto yield = dyn_cast_if_present<YieldOp>(next);
+  return yield && llvm::equal(yield->getOperands(), made) ? std::optional(end) : std::nullopt;
 }
 
 bool weft::rt::isNothing(Value value) { return value.getDefiningOp<NothingOp>() != nullptr; }

@@ -100,6 +100,36 @@ func.func @p(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 
 // -----
 
+// What it adds to is its result: here neither addend is.
+func.func @p(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = rt.fusion library(%x, %y : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
+  ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
+    // expected-error @below {{is followed by more than a library call does: to place its results in one, to add inputs to that}}
+    %1 = nn.contract %a, %a lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+      : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %2 = nn.add %a, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    rt.yield %2 : tensor<4x4xf32>
+  }
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+// What it returns is the sum: here the product is.
+func.func @p(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = rt.fusion library(%x, %y : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
+  ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
+    // expected-error @below {{is followed by more than a library call does: to place its results in one, to add inputs to that}}
+    %1 = nn.contract %a, %a lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+      : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %2 = nn.add %1, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    rt.yield %1 : tensor<4x4xf32>
+  }
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
 #mesh = #dist.mesh<[stages "pp"=2]>
 module attributes {dist.mesh = #mesh} {
 func.func @forward(%x: tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[0]>> {nn.name = "x"}) -> (tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[1]>> {nn.name = "y"}) {
