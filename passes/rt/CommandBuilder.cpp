@@ -98,6 +98,14 @@ std::optional<LibraryEnd> weft::rt::libraryEndOf(FusionOp fusion) {
 
 bool weft::rt::isNothing(Value value) { return value.getDefiningOp<NothingOp>() != nullptr; }
 
+bool weft::rt::mayReadNothing(OpOperand &use, const SymbolTable &symbols) {
+  auto call = dyn_cast<CallOp>(use.getOwner());
+  func::FuncOp callee = call ? calleeOf(call, symbols) : func::FuncOp();
+  return callee && isRoutine(callee) &&
+         llvm::is_contained(sharedArguments(callee), use.getOperandNumber()) &&
+         isOnlyAddedOnce(callee.getArgument(use.getOperandNumber()));
+}
+
 bool weft::rt::isOnlyAddedOnce(Value sum) {
   auto fusion = sum.hasOneUse() ? dyn_cast<FusionOp>(*sum.user_begin()) : FusionOp();
   if (!fusion || fusion.getKind() != FusionKind::Library)

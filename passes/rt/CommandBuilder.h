@@ -47,6 +47,10 @@ bool isNothing(mlir::Value value);
 /// adds nothing else: then it may be a sum of nothing.
 bool isOnlyAddedOnce(mlir::Value sum);
 
+/// Whether who reads a sum so far can do without one: a routine that does no more with it than to
+/// add it once, and overwrites it, so that the sum has memory from then on.
+bool mayReadNothing(mlir::OpOperand &use, const mlir::SymbolTable &symbols);
+
 /// Where `value` lies in the dense buffer of the op, constant or argument that
 /// made it. Views in such functions always can be said.
 ValueLayout specLayout(mlir::Value value);

@@ -25,8 +25,9 @@ public:
     bool any = false;
     for (func::FuncOp program : programsOf(module))
       for (auto call : llvm::make_early_inc_range(program.getBody().front().getOps<CallOp>()))
-        if (makesNegativeZeros(call) &&
-            llvm::all_of(call->getUses(), [&](OpOperand &use) { return needsNone(use); })) {
+        if (makesNegativeZeros(call) && llvm::all_of(call->getUses(), [&](OpOperand &use) {
+              return mayReadNothing(use, symbols);
+            })) {
           elide(call);
           any = true;
         }
@@ -57,14 +58,6 @@ private:
     Value origin = callee && isRoutine(callee) ? originOf(callee) : Value();
     return origin && matchPattern(call.getInputs()[cast<BlockArgument>(origin).getArgNumber()],
                                   m_NegZeroFloat());
-  }
-
-  /// Whether who reads a sum so far can do without one.
-  bool needsNone(OpOperand &use) const {
-    auto call = dyn_cast<CallOp>(use.getOwner());
-    func::FuncOp callee = call ? calleeOf(call, symbols) : func::FuncOp();
-    return callee && isRoutine(callee) &&
-           isOnlyAddedOnce(callee.getArgument(use.getOperandNumber()));
   }
 
   void elide(CallOp call) {

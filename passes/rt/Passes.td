@@ -350,8 +350,8 @@ def RtElideSumStarts : Pass<"rt-elide-sum-starts", "::mlir::ModuleOp"> {
   let summary = "Let products be the first addends of sums, with nothing to add them to";
   let description = [{
     **Requires** `rt-hoist-constants`. **Ensures** that no call of a routine copies negative zeros to a value that
-    is read by nothing but routines which only add it to a product (the `plus` of `rt.gemm`): it is `rt.nothing` there, for
-    which such a call's product is the sum, bit for bit. Routines that nothing calls any more are erased.
+    is read by nothing but routines which overwrite it and only add it to a product (the `plus` of `rt.gemm`): it is `rt.nothing`
+    there, for which such a call's product is the sum, bit for bit. Routines that nothing calls any more are erased.
 
     Microbatches call one routine, which adds to sums (`rt-form-routines`). So the first one's products
     are written, as they are where microbatches are written out, and not read and added to zeros that were written before.

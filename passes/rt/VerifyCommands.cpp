@@ -103,20 +103,18 @@ private:
   /// What no command writes is read by none that needs it: a sum of nothing.
   LogicalResult verifyNothing() {
     bool valid = true;
-    for (Operation *op : ops) {
+    for (auto [number, op] : llvm::enumerate(ops)) {
       if (specKind(op) != SpecKind::Nothing || isOnlyAddedOnce(op->getResult(0)))
         continue;
       for (OpOperand &use : op->getUses()) {
-        auto call = dyn_cast<CallOp>(use.getOwner());
-        func::FuncOp callee = call ? calleeOf(call, symbols) : func::FuncOp();
-        if (callee && isRoutine(callee) &&
-            isOnlyAddedOnce(callee.getArgument(use.getOperandNumber())))
+        if (mayReadNothing(use, symbols))
           continue;
         valid = false;
-        auto diagnostic = program.emitError()
-                          << "reads a sum to which nothing was added in @" << spec.getSymName()
-                          << ", and does more than to add it to a product";
-        diagnostic.attachNote(use.getOwner()->getLoc()) << "this op reads it";
+        use.getOwner()->emitError()
+            << "op " << llvm::find(ops, use.getOwner()) - ops.begin() << " of @"
+            << spec.getSymName() << " reads as operand " << use.getOperandNumber()
+            << " a sum to which nothing was added (op " << number
+            << "), and does more than to add it to one product; let a command make that sum";
       }
     }
     return success(valid);

@@ -13,6 +13,13 @@ func.func private @add(%x: tensor<8x4xf32>, %g: tensor<4x4xf32>, %h: tensor<4xf3
   %3 = nn.add %h, %2 {nn.role = "weight_gradient"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("rows")
   return %1, %3 : tensor<4x4xf32>, tensor<4xf32>
 }
+// One whose sum has memory of its own would have to be told that there is none to add to.
+func.func private @add_apart(%x: tensor<8x4xf32>, %g: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.routine} {
+  %0 = nn.contract %x, %x lhs = [1, 0] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"}
+    : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32> loc("product")
+  %1 = nn.add %g, %0 {nn.role = "weight_gradient"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("product")
+  return %1 : tensor<4x4xf32>
+}
 // A routine that makes a product of the sum so far needs one.
 func.func private @square(%g: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.routine} {
   %0 = nn.contract %g, %g lhs = [1, 0] rhs = [1, 2] result = [0, 2] accumulate = f32
@@ -25,6 +32,11 @@ func.func private @start() -> tensor<4x4xf32> attributes {rt.routine} {
   return %1 : tensor<4x4xf32>
 }
 func.func private @start_needed() -> tensor<4x4xf32> attributes {rt.routine} {
+  %0 = nn.constant dense<-0.0> : tensor<f32> : tensor<f32>
+  %1 = nn.broadcast %0 dims = [] {nn.role = "weight_gradient"} : tensor<f32> -> tensor<4x4xf32> loc("start")
+  return %1 : tensor<4x4xf32>
+}
+func.func private @start_apart() -> tensor<4x4xf32> attributes {rt.routine} {
   %0 = nn.constant dense<-0.0> : tensor<f32> : tensor<f32>
   %1 = nn.broadcast %0 dims = [] {nn.role = "weight_gradient"} : tensor<f32> -> tensor<4x4xf32> loc("start")
   return %1 : tensor<4x4xf32>
@@ -72,11 +84,13 @@ func.func @step(%x: tensor<8x4xf32> {nn.name = "x"}) -> (tensor<4x4xf32> {nn.nam
 // LOCAL-NOT: rt.nothing
 // LOCAL: return
 func.func @needed(%x: tensor<8x4xf32> {nn.name = "x"})
-    -> (tensor<4x4xf32> {nn.name = "y"}, tensor<4x4xf32> {nn.name = "g"}, tensor<4xf32> {nn.name = "h"}) {
+    -> (tensor<4x4xf32> {nn.name = "y"}, tensor<4x4xf32> {nn.name = "g"}, tensor<4xf32> {nn.name = "h"}, tensor<4x4xf32> {nn.name = "a"}) {
   %g = rt.call @start_needed() : () -> tensor<4x4xf32>
   %y = rt.call @square(%g) : (tensor<4x4xf32>) -> tensor<4x4xf32>
   %z = rt.call @start_zero() : () -> tensor<4x4xf32>
   %h = rt.call @start_rows() : () -> tensor<4xf32>
   %0:2 = rt.call @add(%x, %z, %h) : (tensor<8x4xf32>, tensor<4x4xf32>, tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
-  return %y, %0#0, %0#1 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>
+  %p = rt.call @start_apart() : () -> tensor<4x4xf32>
+  %a = rt.call @add_apart(%x, %p) : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y, %0#0, %0#1, %a : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>, tensor<4x4xf32>
 }

@@ -666,7 +666,6 @@ func.func private @p.spec(%i: tensor<1x1xi64>, %u: tensor<1x64xf32>) -> tensor<1
 // -----
 
 // What no command writes is there for none that does more than to add it to a product.
-// expected-error @below {{reads a sum to which nothing was added in @p.spec, and does more than to add it to a product}}
 rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
   %n = rt.buffer "n" gradient offset 0 lives [0, 0] : memref<64xf32>
   %y = rt.buffer "y" output offset 256 lives [0, 0] : memref<64xf32>
@@ -675,7 +674,7 @@ rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
 }
 func.func private @p.spec() -> (tensor<64xf32> {nn.name = "y"}) attributes {rt.spec} {
   %0 = rt.nothing : tensor<64xf32>
-  // expected-note @below {{this op reads it}}
+  // expected-error @below {{op 1 of @p.spec reads as operand 0 a sum to which nothing was added (op 0), and does more than to add it to one product; let a command make that sum}}
   %1 = rt.dense %0 : tensor<64xf32>
   return %1 : tensor<64xf32>
 }
