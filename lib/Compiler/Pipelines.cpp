@@ -114,9 +114,8 @@ static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
   // What may be overwritten depends on the order, which is final here.
   pm.addPass(rt::createRtElideUpdateCopies());
   pm.addPass(rt::createRtReuseOperands());
-  pm.addPass(rt::createRtVerifyResults());
-  // Behind it, for which a sum that is nothing is another value than zeros that were made.
   pm.addPass(rt::createRtElideSumStarts());
+  pm.addPass(rt::createRtVerifyResults());
 }
 
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {

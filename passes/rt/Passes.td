@@ -473,7 +473,8 @@ def RtVerifyResults : Pass<"rt-verify-results", "::mlir::ModuleOp"> {
 
     It is derived from the program as it is, so whatever `rt-fuse-kernels` and those behind it do wrong (an operand of another op, a
     kernel for another's call, a lost addend) is found here, and not by numbers. What memory they share is judged by `rt-verify-commands`.
-    Concatenations of concatenations count as one; routines are judged each by itself, and a call of one is an op of its name.
+    Concatenations of concatenations count as one; routines are judged each by itself, and a call of one is an op of its name. But
+    negative zeros are one value, whether a routine makes them, a constant or a view is them, or they are a sum of nothing (`rt-elide-sum-starts`).
 
     **Example**: test/passes/rt/verify-results.mlir.
   }];

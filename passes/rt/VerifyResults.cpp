@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
+#include "passes/rt/FusionChoice.h"
 #include "passes/rt/Passes.h"
 #include "passes/rt/Routines.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/xxhash.h"
@@ -112,7 +114,21 @@ private:
     return operands;
   }
 
+  /// Negative zeros are the same however they are made: a constant, views of one, a sum to which
+  /// nothing was added.
+  std::optional<Hash> negativeZeros(Operation *op, ArrayRef<Hash> operands) {
+    bool isView = operands.size() == 1 && zeros.contains(operands[0]) && isFree(op);
+    if (!isView && !isa<NothingOp>(op) && !matchPattern(op, m_NegZeroFloat()))
+      return std::nullopt;
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    Hash hash = hashOf({hashOf("negative zeros"), ofType(withoutEncoding(type))});
+    zeros.insert(hash);
+    return hash;
+  }
+
   Hashes results(Operation *op, ArrayRef<Hash> operands) {
+    if (std::optional<Hash> hash = negativeZeros(op, operands))
+      return {*hash};
     if (isa<FusionOp, BucketOp>(op))
       return run(op->getRegion(0).front(), operands);
     if (isa<DenseOp>(op))
@@ -124,16 +140,26 @@ private:
     return resultsOf(op, ownHash(op), operands);
   }
 
-  /// A kernel is the ops in it; a routine is judged by itself.
+  /// A kernel is the ops in it; a routine is judged by itself, but where a sum begins, which need
+  /// not be made (rt-elide-sum-starts).
   Hashes called(CallOp call, ArrayRef<Hash> operands) {
     func::FuncOp callee = calleeOf(call, symbols);
-    if (callee && !callee.isExternal() && !isRoutine(callee))
+    if (callee && !callee.isExternal() && (!isRoutine(callee) || makesZeros(callee, operands)))
       return run(callee.getBody().front(), operands);
     Hashes given;
     for (auto [i, operand] : llvm::enumerate(operands))
       if (!callee || !constantOf(callee, i))
         given.push_back(operand);
     return resultsOf(call, hashOf(call.getCallee()), given);
+  }
+
+  /// Whether a routine makes nothing but negative zeros, of such.
+  bool makesZeros(func::FuncOp routine, ArrayRef<Hash> operands) {
+    Block &body = routine.getBody().front();
+    auto isZeros = [&](Hash hash) { return zeros.contains(hash); };
+    return llvm::all_of(operands, isZeros) &&
+           llvm::all_of(body, [](Operation &op) { return isMemoryEffectFree(&op); }) &&
+           llvm::all_of(run(body, operands), isZeros);
   }
 
   /// A concatenation of concatenations is one of all their operands: kernels take so many at most.
@@ -235,6 +261,7 @@ private:
   SmallVector<int64_t> actions;
   llvm::DenseMap<Operation *, SmallVector<std::optional<Hash>>> constants; // by routine
   llvm::DenseMap<Hash, Hashes> concats;
+  llvm::DenseSet<Hash> zeros; // negative ones
   llvm::DenseMap<const void *, Hash> texts;
 };
 

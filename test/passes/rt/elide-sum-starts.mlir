@@ -2,6 +2,16 @@
 // RUN: FileCheck %s --check-prefix=LOCAL < %t.local.mlir
 // RUN: weft-opt %t.local.mlir --rt-lower-to-commands --rt-assign-streams --rt-plan-arena --rt-verify-commands | FileCheck %s
 
+// The function computes what it did: a sum of nothing is negative zeros that a routine made. Of other zeros it is not.
+// RUN: weft-opt %s --rt-record-results --rt-fuse-kernels --rt-outline-kernels --rt-hoist-constants --rt-order-commands --rt-materialize-updates --rt-elide-update-copies --rt-reuse-operands --rt-elide-sum-starts -o %t.recorded.mlir
+// RUN: weft-opt %t.recorded.mlir --rt-verify-results | FileCheck %s --check-prefix=LOCAL
+// RUN: sed -e '/func.func private @start_zero(/,/}$/d' -e 's/rt.call @start_zero(.*/rt.nothing : tensor<4x4xf32>/' %t.recorded.mlir > %t.bad.mlir
+// RUN: not weft-opt %t.bad.mlir --rt-verify-results 2>&1 | FileCheck %s --check-prefix=ZERO
+// ZERO-NOT: error
+// ZERO: error: result 1 of @needed is not computed as it was before kernels were formed
+// ZERO: error: result 2 of @needed is not
+// ZERO-NOT: error
+
 // A routine adds a product to %g, and a sum of rows to %h.
 // LOCAL: func.func private @add
 func.func private @add(%x: tensor<8x4xf32>, %g: tensor<4x4xf32>, %h: tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
