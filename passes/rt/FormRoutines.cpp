@@ -314,13 +314,13 @@ private:
     return end(routine, inside, results, nameOf(cut.segment));
   }
 
-  /// The routines that make a cut's sums before anything is added. Each sum of products has its
-  /// own, because it may turn out that none need make it (rt-elide-sum-starts); others share one.
+  /// The routines that make a cut's sums before anything is added. Each sum to which products may
+  /// add has its own, because it may be needless (rt-elide-sum-starts); others share one.
   void buildStarts(const Stretch &stretch, Cut &cut) {
     SmallVector<unsigned> others;
     for (unsigned sum : cut.sums) {
       Operation *maker = rootOf(stretch.microbatches->addends()[sum]).getDefiningOp();
-      if (maker && isArithmeticBound(maker))
+      if (maker && isArithmeticBound(maker) && stretch.microbatches->addsAtOnce(sum))
         cut.starts.push_back({{sum}, buildStart(stretch, sum)});
       else
         others.push_back(sum);

@@ -170,6 +170,13 @@ Value Microbatches::add(OpBuilder &builder, Value sum, Value value, unsigned num
   return convert(keepRole(combined), kept.getElementType());
 }
 
+bool Microbatches::addsAtOnce(unsigned number) const {
+  Type wide = cast<TypeAttr>(end().getAccumulate()[number]).getValue();
+  return kinds[number] == ReduceKind::Sum &&
+         getElementTypeOrSelf(addends()[number].getType()) == wide &&
+         getElementTypeOrSelf(sumType(number)) == wide;
+}
+
 Value Microbatches::combine(OpBuilder &builder, Value sofar, Value value, unsigned number,
                             int64_t i) const {
   if (!isSum(number))

@@ -40,6 +40,8 @@ public:
   /// the result's. Serves what the addend serves.
   mlir::Value add(mlir::OpBuilder &builder, mlir::Value sum, mlir::Value value,
                   unsigned number) const;
+  /// Whether `add` is one addition, of the types that both have.
+  bool addsAtOnce(unsigned number) const;
   /// The result so far, null before the first, with what microbatch `i` contributes as addend
   /// `number`.
   mlir::Value combine(mlir::OpBuilder &builder, mlir::Value sofar, mlir::Value value,

@@ -78,8 +78,8 @@ def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
     - Arguments are in the order in which they are read first, results in that in which they are made.
     - Sums over microbatches are made in the routine that makes the addend, which takes the sums so far as its last
       arguments and overwrites them with its last results (`rt.in_place`). In front of the first such call routines make sums of nothing:
-      of -0.0, to which adding gives the addend in every bit, or what is neutral for another kind; a sum of products
-      has one of its own, which `rt-elide-sum-starts` may find to be needless. An addend that communication
+      of -0.0, to which adding gives the addend in every bit, or what is neutral for another kind; a sum of products of its own
+      type has one of its own, which `rt-elide-sum-starts` may find to be needless. An addend that communication
       brings is added in a routine of its own, and the first one is the sum. Types, and the order of additions, are those of
       `rt-unroll-microbatches`, so that bits are, too.
     - A result that is the new value of a state overwrites it, if nothing reads the old one later.

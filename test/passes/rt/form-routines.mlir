@@ -11,6 +11,8 @@
 !part = tensor<2x4xf32, #dist.local<#mesh, [10{"dp","mb"}, 4]>>
 !partial = tensor<4x4xbf16, #dist.local<#mesh, [4, 4], partial = sum["dp","mb"]>>
 !sum = tensor<4x4xbf16, #dist.local<#mesh, [4, 4], partial = sum["dp"]>>
+!wide_partial = tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["dp","mb"]>>
+!wide_sum = tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["dp"]>>
 !partial_largest = tensor<4xf32, #dist.local<#mesh, [4], partial = max["dp","mb"]>>
 !largest = tensor<4xf32, #dist.local<#mesh, [4], partial = max["dp"]>>
 !partial_count = tensor<1xi64, #dist.local<#mesh, [1], partial = sum["dp","mb"]>>
@@ -220,5 +222,23 @@ func.func @kept(%g0: !x {nn.name = "g0"}, %g1: !x {nn.name = "g1"}, %w0: !w {nn.
   %6 = nn.mul %5, %w1 {nn.role = "optimizer"} : (!w, !w) -> !w
   %7 = nn.add %6, %w1 {nn.role = "optimizer"} : (!w, !w) -> !w
   return %3, %7, %w0 : !w, !w, !w
+}
+
+// A sum of products begins in a routine of its own if its products may take it in. Those that are wider while they are added
+// up may not, so that one routine makes all of them.
+// CHECK-LABEL: func.func @products
+// CHECK: rt.call @start{{[_0-9]*}}() {{.*}} -> tensor<4x4xf32,
+// CHECK-NEXT: rt.call @start{{[_0-9]*}}() {{.*}} -> tensor<4x4xf32,
+// CHECK-NEXT: rt.call @start{{[_0-9]*}}() {{.*}} -> (tensor<4x4xbf16, {{.*}}, tensor<4x4xbf16,
+func.func @products(%x: !batch {nn.name = "x"}) -> (!sum, !sum, !wide_sum, !wide_sum) {
+  %0:4 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : !batch -> !part
+    %2 = nn.contract %1, %1 lhs = [1, 0] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!part, !part) -> !partial
+    %3 = nn.contract %1, %1 lhs = [1, 0] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!part, !part) -> !partial
+    %4 = nn.contract %1, %1 lhs = [1, 0] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!part, !part) -> !wide_partial
+    %5 = nn.contract %1, %1 lhs = [1, 0] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!part, !part) -> !wide_partial
+    dist.accumulate %2, %3, %4, %5 in [f32, f32, f32, f32] : !partial, !partial, !wide_partial, !wide_partial
+  } : !sum, !sum, !wide_sum, !wide_sum
+  return %0#0, %0#1, %0#2, %0#3 : !sum, !sum, !wide_sum, !wide_sum
 }
 }
