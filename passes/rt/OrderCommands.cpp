@@ -87,16 +87,23 @@ private:
                   overwriting[i].push_back(other);
   }
 
-  /// Whatever moved, such a call stays behind those readers, and what reads its results behind it.
+  /// Whatever moved, such a call stays behind those readers, what reads its results behind it, and
+  /// what crosses stages behind what crosses before.
   void awaitOldReaders() {
     if (overwriting.empty())
       return;
+    std::optional<size_t> crossing;
     for (size_t i = 0; i < ops.size(); ++i) {
       if (auto found = overwriting.find(i); found != overwriting.end())
         for (size_t reader : found->second)
           keys[i] = std::max(keys[i], keys[reader]);
       for (size_t producer : producers[i])
         keys[i] = std::max(keys[i], keys[producer]);
+      if (!dist::crossesStages(ops[i]))
+        continue;
+      if (crossing)
+        keys[i] = std::max(keys[i], keys[*crossing]);
+      crossing = i;
     }
   }
 
@@ -283,7 +290,8 @@ private:
     for (size_t i = 0; i < ops.size(); ++i) {
       if (!dist::crossesStages(ops[i]))
         continue;
-      if (isa<dist::ReceiveOp>(ops[i]) && before &&
+      // What reads nothing here waits for another stage alone.
+      if (ops[i]->getNumOperands() == 0 && before &&
           llvm::all_of(readers(i), [&](size_t reader) { return isOfOptimizer(ops[reader]); }))
         keys[i] = keys[*before];
       before = i;

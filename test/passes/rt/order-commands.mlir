@@ -165,3 +165,50 @@ func.func private @update(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 }
+
+// -----
+
+// The old value of %w is gathered late, so that the call which overwrites it is late, and with it what is sent. What crosses
+// stages behind it stays behind it, also what is received for an update.
+#mesh = #dist.mesh<[stages "pp"=2, "dp"=2]>
+!whole = tensor<4xf32, #dist.local<#mesh, [4]>>
+!partial = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["pp"]>>
+!shard = tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>>
+module attributes {dist.mesh = #mesh, weft.stage = 0 : i64} {
+// CHECK-LABEL: func.func @late
+// CHECK: rt.call @other
+// CHECK: dist.all_gather
+// CHECK-NEXT: rt.call @overwrite
+// CHECK-NEXT: dist.send {{.*}} on "a"
+// CHECK-NEXT: dist.receive from 1 on "b"
+// CHECK-NEXT: dist.all_reduce
+// CHECK-NEXT: rt.call @update
+// CHECK-NEXT: rt.call @update
+func.func @late(%w: !shard {nn.name = "w", nn.initial = 0.0 : f32}, %v: !whole {nn.name = "v", nn.initial = 0.0 : f32},
+                %p: !partial {nn.name = "p"}, %x: !whole {nn.name = "x"})
+    -> (!whole, !whole, !shard {nn.updates = "w"}, !whole {nn.updates = "v"}) {
+  %g = dist.all_gather %w ["dp"] dim 0 : !shard -> !whole
+  %w1 = rt.call @overwrite(%w) : (!shard) -> !shard
+  dist.send %w1 to 1 on "a" : !shard
+  %c = dist.receive from 1 on "b" : !whole
+  %s = dist.all_reduce %p ["pp"] accumulate f32 : !partial -> !whole
+  %y = rt.call @other(%x) : (!whole) -> !whole
+  %z = rt.call @update(%y, %g) : (!whole, !whole) -> !whole
+  %v1 = rt.call @update(%v, %c) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
+  return %z, %s, %w1, %v1 : !whole, !whole, !shard, !whole
+}
+func.func private @overwrite(%x: !shard) -> !shard attributes {rt.routine, rt.in_place = array<i64: 0>} {
+  %0 = rt.call @half(%x) : (!shard) -> !shard
+  return %0 : !shard
+}
+func.func private @half(%x: tensor<2xf32>) -> tensor<2xf32> attributes {rt.kernel} {
+  return %x : tensor<2xf32>
+}
+func.func private @other(%x: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
+  return %x : tensor<4xf32>
+}
+func.func private @update(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
+  %0 = nn.add %x, %y : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+}
