@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "MovedBytes.h"
 
+#include "dialects/rt/IR/Views.h"
 #include "weft/Interfaces/OpWork.h"
 #include "weft/Interfaces/TensorTypes.h"
 
@@ -74,11 +75,6 @@ public:
   }
 
 private:
-  static Value bufferOf(Value view) {
-    auto window = view.getDefiningOp<rt::ViewOp>();
-    return window ? window.getBuffer() : view;
-  }
-
   void add(rt::CommandInterface command, ArrayRef<Value> unset) {
     StringRef kind = command->getName().stripDialect();
     MovedBytes &bytes = kinds[kind.str()];
@@ -88,7 +84,7 @@ private:
       bytes.read += readBy(launch);
     } else {
       for (Value view : command.getReads())
-        if (!llvm::is_contained(unset, bufferOf(view)))
+        if (!llvm::is_contained(unset, rt::bufferOfView(view)))
           bytes.read += bytesOfView(view);
     }
     for (Value view : command.getWrites())

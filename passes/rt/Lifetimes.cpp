@@ -13,12 +13,6 @@ std::vector<CommandInterface> weft::rt::commandsOf(ProgramOp program) {
   return commands;
 }
 
-Value weft::rt::bufferOfView(Value view) {
-  while (auto op = view.getDefiningOp<ViewOp>())
-    view = op.getBuffer();
-  return view;
-}
-
 /// When the commands of a program may run: on stream 0 at their position.
 static std::vector<std::pair<int64_t, int64_t>> intervalsOf(const IssueOrder &issued) {
   ArrayRef<IssueOrder::Item> items = issued.items();

@@ -4,14 +4,12 @@
 #define WEFT_PASSES_RT_LIFETIMES_H
 
 #include "dialects/rt/IR/Issue.h"
+#include "dialects/rt/IR/Views.h"
 
 namespace weft::rt {
 
 /// The commands of a program in order, repeats flattened.
 std::vector<CommandInterface> commandsOf(ProgramOp program);
-
-/// The buffer or state that a view is of.
-mlir::Value bufferOfView(mlir::Value view);
 
 /// Lifetimes as ranges of positions among the commands as they are issued (IssueOrder), such that
 /// two buffers whose ranges are disjoint are never in use at the same time, whatever the streams

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/MeshAxes.h"
 #include "dialects/rt/IR/Rt.h"
+#include "dialects/rt/IR/Views.h"
 #include "weft/Interfaces/KernelAttributes.h"
 #include "weft/Interfaces/TensorTypes.h"
 
@@ -387,4 +388,10 @@ LogicalResult ViewOp::verify() {
     return emitOpError() << "reaches elements " << low << " to " << high << " of a buffer of "
                          << from.getNumElements();
   return success();
+}
+
+Value weft::rt::bufferOfView(Value view) {
+  while (auto op = view.getDefiningOp<ViewOp>())
+    view = op.getBuffer();
+  return view;
 }
