@@ -82,6 +82,10 @@ struct AxisSearchOptions {
   /// Whether what one op led to is taken over where the same op meets the same frontiers again, as
   /// in a repeated block. Finds the same; without it only to be compared with.
   bool replay = true;
+  /// So much memory is used for frontiers that were met, and what one op adds. When they take more,
+  /// the search forgets all but those it has reached: a program that does not repeat meets none
+  /// again.
+  size_t rememberedBytes = 256 << 20;
 };
 
 struct AxisSearchResult {
@@ -94,6 +98,7 @@ struct AxisSearchResult {
   unsigned numCollectives = 0;
   unsigned numStatesPruned = 0; // 0: the result is optimal for the cost model
   unsigned numOpsSearched = 0;  // the others were replayed
+  size_t rememberedBytes = 0;   // for frontiers, at most at a time
 };
 
 /// Costs are the seconds of collectives (CostModel), of what the other axes leave of a tensor on a

@@ -63,6 +63,7 @@ private:
   unsigned numberOf(const SearchedValue &value);
   unsigned numberOf(const Visit &visit);
   void advance(Operation *op);
+  void forget();
   Outcome explore(const Visit &visit, unsigned number);
   ArrayRef<Reached> stepsFrom(unsigned frontier, const Visit &visit, unsigned number,
                               FrontierTable &behind);
@@ -88,6 +89,7 @@ private:
   std::deque<SmallVector<AxisStrategy, 8>> strategies;
   Numbers valueNumbers, listNumbers, visitNumbers, stateNumbers;
   std::deque<FrontierTable> tables; ///< by list
+  size_t bytes = 0, mostBytes = 0;  ///< of all tables, now and at most
   std::vector<size_t> widths;       ///< by list
   /// By list and op, and by frontier: where the op leads from there, at costs above the frontier's.
   DenseMap<std::pair<uint64_t, unsigned>, std::vector<Reached>> steps;
@@ -288,6 +290,30 @@ void Search::advance(Operation *op) {
     outcome = &outcomes.emplace_back(explore(visit, number));
   decisions.push_back({op, visit.strategies, outcome});
   state = outcome->next;
+  if (bytes > options.rememberedBytes)
+    forget();
+}
+
+/// Goes on from the frontiers reached as if none had been met before.
+void Search::forget() {
+  State reached = std::move(states[state]);
+  Frontiers frontiers(live.size());
+  for (unsigned number : reached.frontiers)
+    frontiers.push_back(tables[reached.list][number]);
+  tables.clear();
+  widths.clear();
+  steps.clear();
+  states.clear();
+  known.clear();
+  listNumbers = stateNumbers = Numbers();
+  numSteps = 0;
+  reached.list = listOf(live);
+  FrontierTable &table = tables[reached.list];
+  for (auto [index, number] : llvm::enumerate(reached.frontiers))
+    number = table.numberOf(frontiers[index]);
+  bytes = table.bytes();
+  state = stateNumbers.of(reached.key()).first;
+  states.push_back(std::move(reached));
 }
 
 /// The number of all lists of values of which the same is asked.
@@ -308,6 +334,7 @@ Outcome Search::explore(const Visit &visit, unsigned number) {
   const State &from = states[state];
   unsigned list = listOf(live);
   FrontierTable &behind = tables[list];
+  bytes -= behind.bytes();
   constexpr unsigned kNowhere = ~0u;
   std::vector<unsigned> places; // in `reached`, by frontier
   std::vector<Reached> reached;
@@ -328,7 +355,10 @@ Outcome Search::explore(const Visit &visit, unsigned number) {
       reached[place].entry.cost = whole;
       reached[place].entry.parent = parent;
     }
-  return prune(reached, list);
+  Outcome outcome = prune(reached, list);
+  bytes += behind.bytes();
+  mostBytes = std::max(mostBytes, bytes);
+  return outcome;
 }
 
 /// In equal blocks the same frontiers come again, though not always at the same costs.
@@ -450,6 +480,7 @@ Outcome Search::prune(ArrayRef<Reached> reached, unsigned list) {
 AxisSearchResult Search::trace() {
   AxisSearchResult result;
   result.numOpsSearched = outcomes.size();
+  result.rememberedBytes = mostBytes;
   SmallVector<unsigned> chosen(decisions.size());
   // The cheapest frontier is the first.
   unsigned entry = 0;

@@ -23,6 +23,7 @@ public:
   explicit Frontiers(size_t width) : width(width) {}
 
   size_t size() const { return count; }
+  size_t bytes() const { return masks.size() * sizeof(uint32_t); }
   Frontier operator[](size_t index) const { return Frontier(masks).slice(index * width, width); }
   void push_back(Frontier frontier) {
     masks.insert(masks.end(), frontier.begin(), frontier.end());
@@ -61,6 +62,11 @@ public:
   FrontierTable(const FrontierTable &) = delete;
 
   size_t size() const { return frontiers.size(); }
+  /// About so much memory it takes.
+  size_t bytes() const {
+    constexpr size_t kKnown = 40; // a number in a hash table, and its kind
+    return frontiers.bytes() + size() * kKnown + numDistances * sizeof(Ticks);
+  }
   Frontier operator[](unsigned number) const { return frontiers[number]; }
   unsigned numberOf(Frontier frontier) {
     frontiers.push_back(frontier);
@@ -84,6 +90,7 @@ public:
   static constexpr Ticks kUnknown = -1, kImpossible = -2;
   std::vector<Ticks> &distancesFrom(unsigned number) {
     std::vector<Ticks> &list = distances[number];
+    numDistances += size() - list.size();
     list.resize(size(), kUnknown);
     return list;
   }
@@ -103,6 +110,7 @@ private:
   Frontiers frontiers;
   std::unordered_set<unsigned, Hash, Equal> known{0, Hash{frontiers}, Equal{frontiers}};
   std::map<unsigned, std::vector<Ticks>> distances;
+  size_t numDistances = 0;
   std::map<std::vector<uint32_t>, unsigned> kindNumbers;
   std::vector<unsigned> kinds; // by frontier
 };

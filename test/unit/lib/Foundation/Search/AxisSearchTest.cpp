@@ -294,4 +294,27 @@ TEST_F(AxisSearchTest, ReplayFindsWhatSearchFinds) {
   }
 }
 
+// However few frontiers it remembers, it finds the same.
+TEST_F(AxisSearchTest, ForgettingFindsTheSame) {
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 8; ++trial) {
+    SmallVector<int> kinds;
+    while (kinds.size() < 16)
+      kinds.append(1 + random() % 5, random() % 3);
+    std::string text = stack(kinds);
+    AxisSearchResult all = search(text, 4, /*sequenceParallel=*/trial % 2);
+    std::string expected = describe(all);
+    for (size_t remembered : {0, 4096}) {
+      AxisSearchOptions options(CostModel(Mesh{{{"tp", 4}}}), 0);
+      options.sequenceParallel = trial % 2;
+      options.rememberedBytes = remembered;
+      AxisSearchResult few = search(text, std::move(options));
+      EXPECT_EQ(describe(few), expected) << "trial " << trial << ", " << remembered;
+      EXPECT_GT(few.numOpsSearched, all.numOpsSearched) << "trial " << trial << ", " << remembered;
+      EXPECT_LT(few.rememberedBytes, all.rememberedBytes)
+          << "trial " << trial << ", " << remembered;
+    }
+  }
+}
+
 } // namespace
