@@ -112,6 +112,19 @@ SmallVector<SmallVector<UnitDim>> CpuTiler::candidates() {
   int64_t unitsSoFar = 1;
   for (unsigned dim = 0; dim <= shared; ++dim) {
     result.insert(result.begin(), leading);
+    for (int64_t parts : partsOf(dim, shapes)) {
+      result.insert(result.begin(), leading);
+      result.front().push_back({dim, 0, parts});
+      // Columns that stay in the first-level cache.
+      constexpr int64_t columns = 512;
+      if (llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) {
+            return dim + 2 == shape.size() && shape.back() == shapes[0].back() &&
+                   shape.back() > columns;
+          })) {
+        result.push_back(result.front());
+        result.back().push_back({dim + 1, columns});
+      }
+    }
     if (dim == shared || shapes[0][dim] == 0)
       break;
     int64_t size = shapes[0][dim];

@@ -147,6 +147,10 @@ private:
     SmallVector<UnitDim> leading;
     for (unsigned dim = 0; dim <= shared; ++dim) {
       result.insert(result.begin(), leading);
+      for (int64_t parts : partsOf(dim, shapes)) {
+        result.insert(result.begin(), leading);
+        result.front().push_back({dim, 0, parts});
+      }
       if (dim == shared || shapes[0][dim] == 0)
         break;
       for (int64_t chunk : {16, 64})

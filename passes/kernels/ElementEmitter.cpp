@@ -129,7 +129,8 @@ AffineExpr ElementEmitter::placeOf(const Storage &at, ArrayRef<AffineExpr> indic
   for (auto [index, stride] : llvm::zip_equal(indices, at.strides))
     place = space.add(place, space.multiply(index, stride));
   if (recorder)
-    recorder->accesses.push_back({place, isStore, at.isTemporary ? Value() : at.pointer});
+    recorder->accesses.push_back(
+        {place, isStore, at.isTemporary ? Value() : at.pointer, at.isOverwritten});
   return place;
 }
 

@@ -25,6 +25,8 @@ struct Storage {
   bool isMutable = false;
   /// Of the kernel's own: neither argument nor result.
   bool isTemporary = false;
+  /// Of an argument, which a result overwrites.
+  bool isOverwritten = false;
 };
 
 /// What was met while code was emitted.
@@ -33,6 +35,7 @@ struct Recorder {
     mlir::AffineExpr address; // in elements
     bool isStore;
     mlir::Value pointer; // of an argument or result; null for a temporary
+    bool isOverwritten;  // reads an argument, which a result overwrites
   };
   struct Read {
     mlir::Value tensor;

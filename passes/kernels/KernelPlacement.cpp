@@ -19,7 +19,8 @@ KernelPlacement::KernelPlacement(func::FuncOp kernel, ValueRange buffers, Elemen
     return;
   for (auto [result, argument] : llvm::zip_equal(results, shared.asArrayRef()))
     if (argument >= 0) {
-      elements.storage[kernel.getArgument(argument)] = result;
+      Storage &storage = elements.storage[kernel.getArgument(argument)] = result;
+      storage.isOverwritten = true;
       overwritten.push_back(&result);
     }
 }

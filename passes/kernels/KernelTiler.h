@@ -74,6 +74,10 @@ protected:
   llvm::MutableArrayRef<LoopNest> resultNests();
   /// The shapes of the results, and how many leading dims all of them share.
   unsigned sharedDims(llvm::SmallVectorImpl<llvm::ArrayRef<int64_t>> &shapes);
+  /// Into how many parts dim `dim` of the results, which share those before it, can be cut such
+  /// that leading dims of a nest end there that sums up all elements of a result, the fewest first.
+  /// Then a unit has all that it sums up: of 64 rows and 4 sums of 16 of them each, 4 parts.
+  llvm::SmallVector<int64_t> partsOf(unsigned dim, llvm::ArrayRef<llvm::ArrayRef<int64_t>> shapes);
 
 private:
   /// Elementwise values that get a temporary, and those that must not.

@@ -256,7 +256,8 @@ static void joinBoxes(Demand &demand, const Demand &with, IndexSpace &space) {
 /// Whether a nest, of which all later ones were seen, reads what is overwritten before a later nest
 /// or another unit writes it: the nest that writes it reads each element for the same element only
 /// (all are read before one is written), and others stand before it and read the part that its unit
-/// writes. Nests of one loop read each element for the same element only.
+/// writes. Nests of one loop read each element for the same element only. What reads the result
+/// instead of the argument stands behind who writes it.
 bool KernelTiler::readsBeforeWrites(const LoopNest &nest, const NestReport &report) {
   auto isSame = [&](AffineExpr a, AffineExpr b) {
     auto distance = dyn_cast<AffineConstantExpr>(space.add(a, space.multiply(b, -1)));
@@ -285,7 +286,7 @@ bool KernelTiler::readsBeforeWrites(const LoopNest &nest, const NestReport &repo
         writes[shared->pointer] = *part;
       }
     for (const Recorder::Access &access : report.seen.accesses) {
-      if (access.isStore || access.pointer != shared->pointer ||
+      if (!access.isOverwritten || access.pointer != shared->pointer ||
           (own && isSame(access.address, own)))
         continue;
       auto later = writes.find(shared->pointer);
@@ -331,12 +332,11 @@ bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
   };
   const LoopNest *anyResult =
       &*llvm::find_if(tiling.nests, [](LoopNest &nest) { return !nest.isTemporary(); });
-  SmallVector<AffineExpr> bases;
+  SmallVector<AffineExpr> numbers;
   for (const UnitDim &unit : units) {
-    int64_t extent = llvm::divideCeil(groupSize(*anyResult, unit.group), unit.chunk);
-    tiling.unitExtents.push_back(extent);
-    AffineExpr dim = space.addDim(extent, true, placeholder);
-    bases.push_back(space.multiply(dim, unit.chunk));
+    int64_t size = groupSize(*anyResult, unit.group);
+    tiling.unitExtents.push_back(llvm::divideCeil(size, unit.chunkOf(size)));
+    numbers.push_back(space.addDim(tiling.unitExtents.back(), true, placeholder));
   }
   for (LoopNest &nest : tiling.nests) {
     nest.box.clear();
@@ -346,8 +346,10 @@ bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
       int64_t size = groupSize(nest, group);
       nest.box.push_back({space.constant(0), size, size});
     }
-    for (auto [unit, base] : llvm::zip_equal(units, bases))
-      nest.box[unit.group] = {base, unit.chunk, nest.box[unit.group].size};
+    for (auto [unit, number] : llvm::zip_equal(units, numbers)) {
+      int64_t size = nest.box[unit.group].size, chunk = unit.chunkOf(size);
+      nest.box[unit.group] = {space.multiply(number, chunk), chunk, size};
+    }
   }
 
   DenseMap<Value, Demand> demands;
@@ -509,4 +511,37 @@ unsigned KernelTiler::sharedDims(SmallVectorImpl<ArrayRef<int64_t>> &shapes) {
   while (isShared(shared))
     ++shared;
   return shared;
+}
+
+SmallVector<int64_t> KernelTiler::partsOf(unsigned dim, ArrayRef<ArrayRef<int64_t>> shapes) {
+  int64_t before = 1;
+  SmallVector<int64_t> parts;
+  if (llvm::any_of(shapes, [&](ArrayRef<int64_t> shape) { return dim >= shape.size(); }))
+    return parts;
+  for (int64_t size : shapes[0].take_front(dim))
+    before *= size;
+  if (before == 0)
+    return parts;
+  for (const LoopNest &nest : tiling.nests) {
+    // What sums up something else, such as a piece of each column, is cut where that is.
+    if (nest.kind != LoopNest::Kind::Reduction ||
+        llvm::none_of(shapes, [&](ArrayRef<int64_t> shape) {
+          return llvm::product_of(shape) ==
+                 llvm::product_of(cast<linalg::GenericOp>(nest.op).getStaticLoopRanges());
+        }))
+      continue;
+    int64_t product = 1;
+    for (int64_t size : nest.shape()) {
+      product *= size;
+      int64_t count = product / before;
+      bool isPart =
+          product % before == 0 && count > 1 &&
+          llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) { return shape[dim] % count == 0; });
+      if (isPart && !llvm::is_contained(parts, count) &&
+          llvm::any_of(shapes, [&](ArrayRef<int64_t> shape) { return shape[dim] != count; }))
+        parts.push_back(count);
+    }
+  }
+  llvm::sort(parts);
+  return parts;
 }

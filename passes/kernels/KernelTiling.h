@@ -9,10 +9,15 @@
 
 namespace weft::kernels {
 
-/// Joined dims of the results along which units are cut: `chunk` indices each.
+/// Joined dims of the results along which units are cut: `chunk` indices each or, where results
+/// differ in size, into `parts` of equal size.
 struct UnitDim {
   unsigned group;
   int64_t chunk;
+  int64_t parts = 0;
+
+  /// Indices of a unit, of a result with `size` of them.
+  int64_t chunkOf(int64_t size) const { return parts ? size / parts : chunk; }
 };
 
 /// The tiling of one kernel.

@@ -44,6 +44,20 @@ SmallVector<int> leadingFactors(const FactorRule &rule, const TensorFactors &ten
   return result;
 }
 
+/// Divisors above 1, ascending.
+SmallVector<int64_t> divisorsOf(int64_t size) {
+  SmallVector<int64_t> small, large;
+  for (int64_t divisor = 1; divisor * divisor <= size; ++divisor)
+    if (size % divisor == 0) {
+      if (divisor > 1)
+        small.push_back(divisor);
+      if (size > 1 && divisor * divisor != size)
+        large.push_back(size / divisor);
+    }
+  small.append(large.rbegin(), large.rend());
+  return small;
+}
+
 } // namespace
 
 Cuts weft::rt::cutsOf(Operation *op, int operand) {
@@ -68,10 +82,14 @@ Cuts weft::rt::cutsOf(Operation *op, int operand) {
     restrictTo(result);
   if (operand >= 0)
     restrictTo(rule.operands[operand]);
-  for (int factor : common)
-    cuts.push_back(cuts.back() * rule.factors[factor].size);
-  if (cuts.back() == 0)
-    return {1};
+  // Runs of a factor's indices are pieces, too.
+  for (int factor : common) {
+    int64_t before = cuts.back(), size = rule.factors[factor].size;
+    if (size == 0)
+      return {1};
+    for (int64_t parts : divisorsOf(size))
+      cuts.push_back(before * parts);
+  }
   return cuts;
 }
 

@@ -8,6 +8,8 @@
 #include "weft/Interfaces/KernelAttributes.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace weft;
 using namespace weft::rt;
@@ -63,36 +65,39 @@ static bool sumsUp(Operation *op) {
 }
 
 /// The numbers of pieces, more than one, into which leading dims that the argument and all results
-/// share can cut the kernel. Piece by piece: the argument is read for the same piece of the results
-/// only.
+/// share can cut the kernel, and parts of the first one in which they differ. Piece by piece: the
+/// argument is read for the same piece of the results only.
 static SmallVector<int64_t> piecesOf(func::FuncOp kernel, unsigned argument) {
   SmallVector<int64_t> pieces;
   int64_t product = 1;
   for (auto [dim, size] : llvm::enumerate(shapeOf(kernel.getArgumentTypes()[argument]))) {
-    if (!llvm::all_of(kernel.getResultTypes(), [&, dim = dim, size = size](Type type) {
-          return dim < shapeOf(type).size() && shapeOf(type)[dim] == size;
-        }))
-      break;
-    product *= size;
+    int64_t parts = size;
+    for (Type type : kernel.getResultTypes())
+      parts = dim < shapeOf(type).size() ? std::gcd(parts, shapeOf(type)[dim]) : 1;
+    product *= parts;
     if (product > 1)
       pieces.push_back(product);
+    if (parts != size || llvm::any_of(kernel.getResultTypes(), [&, dim = dim](Type type) {
+          return dim >= shapeOf(type).size() || shapeOf(type)[dim] != parts;
+        }))
+      break;
   }
   return pieces;
 }
 
-/// The last op makes the last result, from elements of the argument with the same indices and from
-/// sums over a piece of it that are done by then. So nothing reads the argument after it was
-/// overwritten.
+/// The result is made from elements of the argument with the same indices and from sums over a
+/// piece of it that are done by then. Ops behind it have of all this only the result itself, so
+/// nothing reads the argument after it was overwritten.
 static bool overwritesPieces(func::FuncOp kernel, unsigned argument, unsigned result) {
   Block &body = kernel.getBody().front();
-  Operation *end = body.getTerminator();
-  Value made = end->getOperand(result);
-  if (result + 1 != kernel.getNumResults() || made.getDefiningOp() != end->getPrevNode())
-    return false;
+  Value made = body.getTerminator()->getOperand(result);
   SmallVector<int64_t> pieces = piecesOf(kernel, argument);
   llvm::DenseSet<Value> elements{body.getArgument(argument)}, all = elements;
+  bool isMade = false;
   for (Operation &op : body.without_terminator()) {
     if (op.getNumRegions() != 0 || !isa<KernelOpInterface>(op) || op.getNumResults() != 1)
+      return false;
+    if (isMade && llvm::any_of(op.getOperands(), [&](Value value) { return all.contains(value); }))
       return false;
     for (OpOperand &operand : op.getOpOperands()) {
       if (!all.contains(operand.get()))
@@ -101,14 +106,20 @@ static bool overwritesPieces(func::FuncOp kernel, unsigned argument, unsigned re
       llvm::erase_if(pieces, [&](int64_t count) { return !llvm::is_contained(cuts, count); });
       all.insert(op.getResult(0));
     }
-    if (!llvm::any_of(op.getOperands(), [&](Value value) { return elements.contains(value); }))
-      continue;
-    if (isPointwise(&op))
-      elements.insert(op.getResult(0));
-    else if (!sumsUp(&op))
-      return false;
+    if (llvm::any_of(op.getOperands(), [&](Value value) { return elements.contains(value); })) {
+      if (isPointwise(&op))
+        elements.insert(op.getResult(0));
+      else if (!sumsUp(&op))
+        return false;
+    }
+    if (op.getResult(0) == made) {
+      if (!elements.contains(made))
+        return false;
+      isMade = true;
+      all.erase(made);
+    }
   }
-  return !pieces.empty() && elements.contains(made);
+  return isMade && !pieces.empty();
 }
 
 bool weft::rt::mayOverwrite(func::FuncOp kernel, unsigned argument, unsigned result) {

@@ -19,9 +19,10 @@ bool isPointwise(mlir::Operation *op);
 /// - if all ops are pointwise - every operand is indexed like the result, or is one element - and
 ///   all results have one shape: then an element of the argument is read for the same element of
 ///   the results only;
-/// - or if it is the last result, made by the last op from the same elements of the argument and
-///   from sums over the same piece, where a piece has one index of some leading dims that all
-///   results share: a row of logits becomes its gradient when its sums are done.
+/// - or if it is made from the same elements of the argument and from sums over the same piece,
+///   where a piece has one index of some leading dims that all results share, and no op behind it
+///   reads any of that but the result: a row of logits becomes its gradient when its sums are done,
+///   and sums over rows of the gradient are taken of what was written.
 bool mayOverwrite(mlir::func::FuncOp kernel, unsigned argument, unsigned result);
 
 /// The same of a library call: so it is if its command says so and writes the result as it is.

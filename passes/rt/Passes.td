@@ -155,12 +155,15 @@ def RtSplitReductions : Pass<"rt-split-reductions", "::mlir::ModuleOp"> {
   let description = [{
     **Requires** functions of the phase `local`. **Ensures** that a large `nn.reduce` whose first dim vanishes has
     parts: one over everything first reduces runs of its elements in memory, as many as leading dims have, then these; one that keeps
-    dims in between first reduces the dims behind them. Sums of small floats stay wide in between.
+    dims in between first reduces the dims behind them. One over leading dims only, of what elementwise ops make that make
+    something else, too, first reduces groups of rows: the gradient of a bias is summed up by the kernel that makes what
+    it is the sum of. Sums of small floats stay wide in between.
 
     A kernel is cut along dims that its results and operands have in common, so one that sums over the leading dim
     has one part, and nothing that makes its operand could be fused with it: the norm of a gradient would write its
     squares, and a batch norm its differences. The parts are told by shapes, not by threads, so the order of
-    additions is, too. Sums over rows alone (`dims = [0]`) stay: their kernels are cut along the columns.
+    additions is, too. Sums over rows of what lies in memory in any case stay: their kernels are cut along the columns. A
+    group has as many rows as fit half of the chip (`onChipBytes`), so that its sums are few beside it.
 
     **Example**: test/passes/rt/split-reductions.mlir.
   }];

@@ -3,6 +3,8 @@
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Passes.h"
+#include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Target/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -33,9 +35,9 @@ struct SplitReduce : OpRewritePattern<nn::ReduceOp> {
     ArrayRef<int64_t> shape = type.getShape(), dims = op.getDims();
     if (type.getNumElements() <= traits.smallElements || dims.empty() || dims.front() != 0)
       return failure();
-    // The sizes as [parts.., one run that the first reduction takes].
+    // The sizes as [parts.., one run that the first reduction takes, dims that stay..].
     SmallVector<int64_t> parts;
-    int64_t trailing = trailingDims(dims, type.getRank());
+    int64_t trailing = trailingDims(dims, type.getRank()), leading = leadingDims(dims);
     if (trailing == type.getRank()) {
       parts = {partsOf(shape)};
       if (parts[0] == 1) {
@@ -44,9 +46,12 @@ struct SplitReduce : OpRewritePattern<nn::ReduceOp> {
       }
     } else if (trailing > 0) {
       llvm::append_range(parts, shape.drop_back(trailing));
-    } else {
-      return failure();
+      leading = type.getRank();
+    } else if (leading == int64_t(dims.size()) && isMadeBesides(op.getOperand())) {
+      parts = rowGroupsOf(op, leading);
     }
+    if (parts.empty())
+      return failure();
     Location loc = op.getLoc();
     auto make = [&](Operation *made) {
       made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
@@ -56,18 +61,21 @@ struct SplitReduce : OpRewritePattern<nn::ReduceOp> {
     Value value = op.getOperand();
     if (wide != element)
       value = make(nn::CastOp::create(rewriter, loc, RankedTensorType::get(shape, wide), value));
+    ArrayRef<int64_t> kept = shape.drop_front(leading);
     SmallVector<int64_t> sizes(parts);
-    sizes.push_back(type.getNumElements() / product(parts));
+    sizes.push_back(type.getNumElements() / product(parts) / product(kept));
+    llvm::append_range(sizes, kept);
     value = make(nn::ReshapeOp::create(rewriter, loc, RankedTensorType::get(sizes, wide), value));
     auto reduce = [&](ArrayRef<int64_t> resultShape, Type encodedType, ArrayRef<int64_t> over) {
       Type resultType = encodedType ? encodedType : RankedTensorType::get(resultShape, wide);
       value = make(nn::ReduceOp::create(rewriter, loc, resultType, op.getKind(), value, over));
     };
-    reduce(parts, nullptr, {int64_t(parts.size())});
+    sizes.erase(sizes.begin() + parts.size());
+    reduce(sizes, nullptr, {int64_t(parts.size())});
     // What is left of the reduced dims.
-    SmallVector<int64_t> rest(dims.drop_back(std::min<int64_t>(trailing, dims.size())));
-    if (trailing == type.getRank())
-      rest = {0};
+    SmallVector<int64_t> rest = llvm::to_vector(llvm::seq<int64_t>(0, parts.size()));
+    if (leading == type.getRank() && trailing < leading)
+      rest.assign(dims.begin(), dims.end() - trailing);
     if (wide == element) {
       reduce({}, op.getType(), rest);
     } else {
@@ -79,6 +87,9 @@ struct SplitReduce : OpRewritePattern<nn::ReduceOp> {
   }
 
 private:
+  /// Rows of a group at least.
+  static constexpr int64_t kLeastRows = 8;
+
   const TargetTraits &traits;
 
   void tellSerial(nn::ReduceOp op, RankedTensorType type) const {
@@ -98,6 +109,47 @@ private:
     while (count < int64_t(dims.size()) && dims[dims.size() - 1 - count] == rank - 1 - count)
       ++count;
     return count;
+  }
+
+  /// How many dims at the start are all reduced.
+  static int64_t leadingDims(ArrayRef<int64_t> dims) {
+    int64_t count = 0;
+    while (count < int64_t(dims.size()) && dims[count] == count)
+      ++count;
+    return count;
+  }
+
+  /// Whether a kernel that makes the value, element by element, makes something else of it or on
+  /// the way, so that it has what is summed up on the chip. What a library makes is in memory.
+  static bool isMadeBesides(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !isa<ElementwiseOpInterface>(op))
+      return false;
+    return !value.hasOneUse() || llvm::any_of(op->getOperands(), isMadeBesides);
+  }
+
+  /// How sums over the first `leading` dims are cut into groups of rows: whole dims and a divisor
+  /// of the one behind them. A group's rows, in the type in which they are summed, take half of the
+  /// chip beside what they are made of; their sums, which are written and read, are much less.
+  /// Nothing: they would not be, or groups would be too few.
+  SmallVector<int64_t> rowGroupsOf(nn::ReduceOp op, int64_t leading) const {
+    auto type = cast<RankedTensorType>(op.getOperand().getType());
+    ArrayRef<int64_t> shape = type.getShape();
+    Type wide = accumulator(op.getKind(), type.getElementType());
+    int64_t columns = product(shape.drop_front(leading)), all = product(shape.take_front(leading));
+    int64_t most = std::min(traits.onChipBytes / 2 / (columns * elementBytes(wide)),
+                            all / traits.leastSumParts);
+    if (most < kLeastRows)
+      return {};
+    SmallVector<int64_t> parts(shape.take_front(leading));
+    int64_t rows = 1;
+    while (rows * parts.back() <= most)
+      rows *= parts.pop_back_val();
+    int64_t each = std::min(most / rows, parts.back());
+    while (parts.back() % each != 0)
+      --each;
+    parts.back() /= each;
+    return rows * each >= kLeastRows ? parts : SmallVector<int64_t>();
   }
 
   /// A product of whole leading dims, so that its parts are parts of what makes

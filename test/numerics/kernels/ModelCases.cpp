@@ -145,6 +145,27 @@ func.func @nothing(%x: tensor<0x5xf32>, %y: tensor<3x0xf32>) -> (tensor<0x5xf32>
   return %a, %b, %c : tensor<0x5xf32>, tensor<3xf32>, tensor<3xf32>
 })",
       {});
+  add("sums of groups of rows beside what they are sums of", R"(
+func.func @row_groups(%g: tensor<3x128x96xf32>, %x: tensor<3x128x96xf32>) -> (tensor<3x4x96xf32>, tensor<3x128xf32>, tensor<3x128x96xf32>, tensor<3x4x96xf32>) {
+  %p = nn.mul %g, %x : (tensor<3x128x96xf32>, tensor<3x128x96xf32>) -> tensor<3x128x96xf32>
+  %pp = nn.reshape %p : tensor<3x128x96xf32> -> tensor<3x4x32x96xf32>
+  %a = nn.reduce sum %pp dims = [2] : tensor<3x4x32x96xf32> -> tensor<3x4x96xf32>
+  %s = nn.reduce sum %p dims = [2] : tensor<3x128x96xf32> -> tensor<3x128xf32>
+  %ss = nn.broadcast %s dims = [0, 1] : tensor<3x128xf32> -> tensor<3x128x96xf32>
+  %d = nn.sub %g, %ss : (tensor<3x128x96xf32>, tensor<3x128x96xf32>) -> tensor<3x128x96xf32>
+  %dd = nn.reshape %d : tensor<3x128x96xf32> -> tensor<3x4x32x96xf32>
+  %b = nn.reduce sum %dd dims = [2] : tensor<3x4x32x96xf32> -> tensor<3x4x96xf32>
+  return %a, %s, %d, %b : tensor<3x4x96xf32>, tensor<3x128xf32>, tensor<3x128x96xf32>, tensor<3x4x96xf32>
+})",
+      {{0.1, 1}});
+  add("sums of groups of rows, by columns", R"(
+func.func @wide_groups(%g: tensor<64x1100xf32>) -> (tensor<64x1100xf32>, tensor<4x1100xf32>) {
+  %p = nn.exp %g : (tensor<64x1100xf32>) -> tensor<64x1100xf32>
+  %pp = nn.reshape %p : tensor<64x1100xf32> -> tensor<4x16x1100xf32>
+  %a = nn.reduce sum %pp dims = [1] : tensor<4x16x1100xf32> -> tensor<4x1100xf32>
+  return %p, %a : tensor<64x1100xf32>, tensor<4x1100xf32>
+})",
+      {{0.1, 1}});
   return cases;
 }
 

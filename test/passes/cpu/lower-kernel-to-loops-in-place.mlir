@@ -53,3 +53,15 @@ func.func @columns(%a: tensor<64x80xf32>) -> tensor<64x80xf32> attributes {rt.in
   %2 = nn.sub %a, %1 : tensor<64x80xf32>
   return %2 : tensor<64x80xf32>
 }
+
+// -----
+
+// Sums over rows of what was written read that, not the argument.
+// CHECK: func.func @written(
+// CHECK-SAME: rt.parallel_extent = 128 : i64
+func.func @written(%a: tensor<8x1024x64xf32>) -> (tensor<8x1024x64xf32>, tensor<8x16x64xf32>) attributes {rt.in_place = array<i64: 0, -1>} {
+  %0 = nn.exp %a : (tensor<8x1024x64xf32>) -> tensor<8x1024x64xf32>
+  %1 = nn.reshape %0 : tensor<8x1024x64xf32> -> tensor<8x16x64x64xf32>
+  %2 = nn.reduce sum %1 dims = [2] : tensor<8x16x64x64xf32> -> tensor<8x16x64xf32>
+  return %0, %2 : tensor<8x1024x64xf32>, tensor<8x16x64xf32>
+}

@@ -135,3 +135,16 @@ func.func @many_columns(%a: tensor<2048x1024xf32>) -> tensor<1024xf32> {
   %r = nn.reduce sum %a dims = [0] : tensor<2048x1024xf32> -> tensor<1024xf32>
   return %r : tensor<1024xf32>
 }
+
+// -----
+
+// A result of 64 rows for each of another's: a unit has all that one row is the sum of, of which it writes both.
+// CHECK-LABEL: func.func private @row_groups.body(
+// CHECK: func.func @row_groups(
+// CHECK-SAME: rt.parallel_extent = 128 : i64
+func.func @row_groups(%x: tensor<8x1024x64xf32>) -> (tensor<8x1024x64xf32>, tensor<8x16x64xf32>) {
+  %0 = nn.exp %x : (tensor<8x1024x64xf32>) -> tensor<8x1024x64xf32>
+  %1 = nn.reshape %0 : tensor<8x1024x64xf32> -> tensor<8x16x64x64xf32>
+  %2 = nn.reduce sum %1 dims = [2] : tensor<8x16x64x64xf32> -> tensor<8x16x64xf32>
+  return %0, %2 : tensor<8x1024x64xf32>, tensor<8x16x64xf32>
+}

@@ -16,6 +16,23 @@ func.func @residual_norm(%x: tensor<4x8x32xf32>, %y: tensor<4x8x32xf32>, %g: ten
   return %0, %1 : tensor<4x8x32xf32>, tensor<4x8x32xf32>
 }
 
+// Sums of groups of rows are made where the rows are, though both have several of them.
+// CHECK-LABEL: func.func @row_groups
+// CHECK: rt.fusion kernel
+// CHECK: nn.exp
+// CHECK: nn.reduce
+// CHECK: nn.reduce
+// CHECK: rt.yield
+// CHECK: rt.fusion kernel
+func.func @row_groups(%x: tensor<8x1024x64xf32>) -> (tensor<8x1024x64xf32>, tensor<8x1024xf32>, tensor<64xf32>) {
+  %0 = nn.exp %x : (tensor<8x1024x64xf32>) -> tensor<8x1024x64xf32>
+  %1 = nn.reduce sum %0 dims = [2] : tensor<8x1024x64xf32> -> tensor<8x1024xf32>
+  %2 = nn.reshape %0 : tensor<8x1024x64xf32> -> tensor<8x8x128x64xf32>
+  %3 = nn.reduce sum %2 dims = [2] : tensor<8x8x128x64xf32> -> tensor<8x8x64xf32>
+  %4 = nn.reduce sum %3 dims = [0, 1] : tensor<8x8x64xf32> -> tensor<64xf32>
+  return %0, %1, %4 : tensor<8x1024x64xf32>, tensor<8x1024xf32>, tensor<64xf32>
+}
+
 // Views between a product and an attention stay views, and the permutation of
 // the attention's result is written by the attention: no copy anywhere.
 // CHECK-LABEL: func.func @heads

@@ -1,9 +1,9 @@
 // RUN: weft-opt %s --rt-reuse-operands | FileCheck %s
-// A kernel whose last result is made row by row from sums over a row and the row itself overwrites what it reads.
+// A kernel of which a result is made row by row from sums over a row and the row itself overwrites what it reads.
 
 // CHECK-LABEL: func.func @step
 func.func @step(%x: tensor<64x80xf32>, %i: tensor<64x1xi64>)
-    -> (tensor<64xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>) {
+    -> (tensor<64xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<4x80xf32>) {
   %0 = rt.call @make(%x) : (tensor<64x80xf32>) -> tensor<64x80xf32>
   %1:2 = rt.call @rows(%0) : (tensor<64x80xf32>) -> (tensor<64xf32>, tensor<64x80xf32>)
   %a = rt.dense %1#1 : tensor<64x80xf32>
@@ -19,7 +19,10 @@ func.func @step(%x: tensor<64x80xf32>, %i: tensor<64x1xi64>)
   %8 = rt.call @make(%x) : (tensor<64x80xf32>) -> tensor<64x80xf32>
   %9 = rt.call @picked(%8, %i) : (tensor<64x80xf32>, tensor<64x1xi64>) -> tensor<64x80xf32>
   %e = rt.dense %9 : tensor<64x80xf32>
-  return %1#0, %a, %b, %c, %d, %e : tensor<64xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>
+  %10 = rt.call @make(%x) : (tensor<64x80xf32>) -> tensor<64x80xf32>
+  %11:2 = rt.call @groups(%10) : (tensor<64x80xf32>) -> (tensor<64x80xf32>, tensor<4x80xf32>)
+  %f = rt.dense %11#0 : tensor<64x80xf32>
+  return %1#0, %a, %b, %c, %d, %e, %f, %11#1 : tensor<64xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<64x80xf32>, tensor<4x80xf32>
 }
 func.func private @make(%a: tensor<64x80xf32>) -> tensor<64x80xf32> attributes {rt.kernel} {
   %0 = nn.softmax %a dim = 1 : (tensor<64x80xf32>) -> tensor<64x80xf32>
@@ -41,6 +44,15 @@ func.func private @rows(%a: tensor<64x80xf32>) -> (tensor<64xf32>, tensor<64x80x
   %2 = nn.broadcast %1 dims = [0] : tensor<64xf32> -> tensor<64x80xf32>
   %3 = nn.div %0, %2 : tensor<64x80xf32>
   return %1, %3 : tensor<64xf32>, tensor<64x80xf32>
+}
+// Sums of four groups of rows are taken of what was written.
+// CHECK: func.func private @groups
+// CHECK-SAME: rt.in_place = array<i64: 0, -1>
+func.func private @groups(%a: tensor<64x80xf32>) -> (tensor<64x80xf32>, tensor<4x80xf32>) attributes {rt.kernel} {
+  %0 = nn.exp %a : (tensor<64x80xf32>) -> tensor<64x80xf32>
+  %1 = nn.reshape %0 : tensor<64x80xf32> -> tensor<4x16x80xf32>
+  %2 = nn.reduce sum %1 dims = [1] : tensor<4x16x80xf32> -> tensor<4x80xf32>
+  return %0, %2 : tensor<64x80xf32>, tensor<4x80xf32>
 }
 // Sums over columns read all rows.
 func.func private @columns(%a: tensor<64x80xf32>) -> tensor<64x80xf32> attributes {rt.kernel} {
