@@ -180,10 +180,8 @@ llvm::Error readSchedule(const std::string &file, std::string &target) {
     return text.takeError();
   target = std::move(*text);
   std::string why;
-  std::optional<pipeline::Schedule> schedule = pipeline::readSchedule(target, why);
-  if (schedule)
-    why = pipeline::check(*schedule);
-  return why.empty() ? llvm::Error::success() : fileError("--schedule", file, why);
+  return pipeline::readChecked(target, why) ? llvm::Error::success()
+                                            : fileError("--schedule", file, why);
 }
 
 llvm::Error readStageCosts(const std::string &file, std::string &target) {

@@ -5,6 +5,7 @@
 #include "dialects/dist/IR/ChunkRows.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/dist/IR/ScheduleAttrs.h"
+#include "weft/Pipeline/Check.h"
 #include "weft/Pipeline/Plot.h"
 #include "weft/Support/OutputFile.h"
 
@@ -38,12 +39,17 @@ void ScheduleFiles::note(ModuleOp module) {
 llvm::Error ScheduleFiles::write() const {
   if (options.dumpSchedule.empty() && options.plotSchedule.empty())
     return llvm::Error::success();
-  std::string why;
-  std::optional<pipeline::Schedule> schedule = pipeline::readSchedule(text, why);
-  if (!schedule)
+  if (text.empty())
     return llvm::createStringError(
         "--dump-schedule and --plot-schedule: the program has no schedule; it has no stages, or "
-        "these were made programs of their own, in one microbatch, before this run");
+        "these were made programs of their own, in one microbatch, before this run; give the flags "
+        "where the model is cut (phase sharded)");
+  std::string why;
+  std::optional<pipeline::Schedule> schedule = pipeline::readChecked(text, why);
+  if (!schedule)
+    return llvm::createStringError("--dump-schedule and --plot-schedule: 'dist.schedule' of the "
+                                   "program is no schedule: " +
+                                   why + "; correct it, or cut the model anew (phase sharded)");
   if (!options.dumpSchedule.empty())
     if (llvm::Error wrong = writeInto(options.dumpSchedule, text))
       return wrong;

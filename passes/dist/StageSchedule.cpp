@@ -47,10 +47,8 @@ llvm::Expected<pipeline::Schedule> dist::scheduleOf(llvm::StringRef text, int64_
   if (!text.starts_with("weft"))
     return generate(text, ranks, microbatches);
   std::string why;
-  std::optional<pipeline::Schedule> schedule = pipeline::readSchedule(text.str(), why);
+  std::optional<pipeline::Schedule> schedule = pipeline::readChecked(text.str(), why);
   if (!schedule)
-    return llvm::createStringError(why);
-  if (why = pipeline::check(*schedule); !why.empty())
     return llvm::createStringError(why);
   auto counts = [](int64_t ranks, int64_t microbatches) {
     return std::to_string(ranks) + " ranks and " + std::to_string(microbatches) + " microbatches";

@@ -12,6 +12,9 @@ namespace weft::pipeline {
 /// there F comes before B or D and B before W; and no ranks wait for each other in a circle.
 std::string check(const Schedule &schedule);
 
+/// Reads a schedule that is right. On failure says in `error` what `readSchedule` or `check` does.
+std::optional<Schedule> readChecked(const std::string &text, std::string &error);
+
 /// Returns which rank holds more than its limit, after which action and how much, or nothing.
 /// `schedule` is right.
 std::string checkMemory(const Schedule &schedule, const Costs &costs);

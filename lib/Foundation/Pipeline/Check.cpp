@@ -248,6 +248,14 @@ std::string weft::pipeline::check(const Schedule &schedule) {
   return describeCircle(schedule, walk.stoppedAt());
 }
 
+std::optional<Schedule> weft::pipeline::readChecked(const std::string &text, std::string &error) {
+  std::optional<Schedule> schedule = readSchedule(text, error);
+  if (!schedule)
+    return std::nullopt;
+  error = check(*schedule);
+  return error.empty() ? std::move(schedule) : std::nullopt;
+}
+
 std::string weft::pipeline::checkMemory(const Schedule &schedule, const Costs &costs) {
   for (size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     double held = 0;

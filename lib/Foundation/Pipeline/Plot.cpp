@@ -203,7 +203,7 @@ std::string weft::pipeline::checkPicture(const Schedule &schedule) {
     actions += list.size();
   if (actions <= kMost)
     return "";
-  size_t microbatches = kMost / (actions / size_t(schedule.microbatches));
+  size_t microbatches = kMost * size_t(schedule.microbatches) / actions;
   return "draws at most " + std::to_string(kMost) + " actions, and these are " +
          std::to_string(actions) +
          (microbatches ? "; up to " + std::to_string(microbatches) + " microbatches fit"

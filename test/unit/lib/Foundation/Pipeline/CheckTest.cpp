@@ -299,6 +299,15 @@ TEST(Check, RemarksOnTheFirstFew) {
   EXPECT_EQ(all[5], "and 3 more like these");
 }
 
+TEST(Check, ReadsWhatIsRight) {
+  std::string error, text = "weft schedule 1\nranks 1 chunks 1 microbatches 1\nplace 0\nrank 0: ";
+  EXPECT_TRUE(readChecked(text + "F0.0 D0.0\n", error)) << error;
+  EXPECT_FALSE(readChecked(text + "F0.0\n", error));
+  EXPECT_EQ(error, "rank 0: B0.0 is missing");
+  EXPECT_FALSE(readChecked(text + "F0.0 D\n", error));
+  EXPECT_NE(error.find("line 4"), std::string::npos) << error;
+}
+
 TEST(Check, NamesWhatWaitsForWhat) {
   std::string error;
   auto wrongOf = [&](const std::string &rank0, const std::string &rank1) {
