@@ -335,8 +335,9 @@ llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Opti
       return schedule.takeError();
     if (int64_t chunks = schedule->place.size(); chunks != stages)
       return llvm::createStringError(
-          (llvm::StringRef(options.schedule).contains('\n') ? "the schedule"
-                                                            : "'" + options.schedule + "'") +
+          (dist::requestOf(options.schedule) == dist::ScheduleRequest::Written
+               ? "the schedule"
+               : "'" + options.schedule + "'") +
           " has " + std::to_string(chunks) + " chunks on " + std::to_string(stages) +
           " stages; plans are made for one chunk a stage so far: choose 1f1b or zb-h1");
     account.schedule = std::move(*schedule);

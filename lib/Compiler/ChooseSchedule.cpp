@@ -4,6 +4,7 @@
 #include "ChooseSchedule.h"
 
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/dist/IR/ScheduleAttrs.h"
 #include "passes/dist/ScheduleRating.h"
 #include "passes/dist/StageSchedule.h"
 
@@ -40,13 +41,15 @@ public:
           compilation.getModule(), costs, phases.stages, phases.stageCosts, most);
       if (failed(rated))
         return failure();
-      if (rated->empty() || rated->front().name != dist::kSearch)
+      if (rated->empty() || !rated->front().isFound)
         break;
       const dist::RatedSchedule &found = rated->front();
       if (failed(tryOut(found.name, pipeline::writeSchedule(found.schedule))) || fits())
         break;
       most = found.kept - double(bytes - compilation.options.memoryLimit);
     }
+    compilation.getModule()->setAttr(dist::kScheduleSearchedAttr,
+                                     UnitAttr::get(compilation.getModule()->getContext()));
     return settle();
   }
 
@@ -88,8 +91,9 @@ private:
 } // namespace
 
 LogicalResult weft::chooseSchedule(Compilation &compilation) {
-  bool searches = compilation.options.phases.schedule == dist::kSearch;
-  if (!searches && !compilation.options.phases.schedule.empty())
+  dist::ScheduleRequest request = dist::requestOf(compilation.options.phases.schedule);
+  bool searches = request == dist::ScheduleRequest::Search;
+  if (!searches && request != dist::ScheduleRequest::Best)
     return success();
   dist::MeshAttr mesh = dist::getMesh(compilation.getModule());
   std::optional<AxisId> axis = mesh ? mesh.getValue().stageAxis() : std::nullopt;

@@ -56,7 +56,7 @@ public:
     if (failed(compilation.runTo(Phase::Staged)) || failed(describe()))
       return failure();
     auto found = compilation.getModule()->getAttrOfType<StringAttr>(dist::kScheduleAttr);
-    if (found && compilation.options.phases.schedule == dist::kSearch)
+    if (found && isAsked(dist::ScheduleRequest::Search))
       compilation.options.phases.schedule = found.str();
     FailureOr<int> code = profileText.empty() ? account() : accountOfProfile();
     if (failed(code) || *code != Ok)
@@ -69,6 +69,10 @@ public:
   }
 
 private:
+  bool isAsked(dist::ScheduleRequest request) const {
+    return dist::requestOf(compilation.options.phases.schedule) == request;
+  }
+
   /// What is asked of what: the model, its state, the cluster.
   LogicalResult describe() {
     const PhaseOptions &phases = compilation.options.phases;
@@ -86,7 +90,7 @@ private:
     evaluation.microbatches = phases.microbatches;
     if (!stageAxisOf(phases).empty())
       evaluation.schedule =
-          StringRef(phases.schedule).contains('\n') ? "a schedule of its own" : phases.schedule;
+          isAsked(dist::ScheduleRequest::Written) ? "a schedule of its own" : phases.schedule;
     func::FuncOp function = account::leadProgram(compilation.getModule());
     evaluation.program = function.getSymName().str();
     int64_t gradientBytes = 0;

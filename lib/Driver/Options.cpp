@@ -166,7 +166,8 @@ std::string takeSchedule(const std::string &text, Options &options) {
     return "";
   }
   options.compile.phases.schedule = text;
-  if (text == dist::kSearch || pipeline::findGenerator(file.split(':').first.str()))
+  if (dist::requestOf(text) == dist::ScheduleRequest::Search ||
+      pipeline::findGenerator(file.split(':').first.str()))
     return "";
   std::vector<std::string> names = scheduleNames();
   names.push_back("file:F");

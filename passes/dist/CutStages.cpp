@@ -185,19 +185,21 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
     if (failed(costs))
       return signalPassFailure();
     std::vector<RatedSchedule> rated;
-    bool isSearched = StringRef(schedule) == kSearch;
-    if (schedule.empty() || isSearched) {
+    ScheduleRequest request = requestOf(schedule);
+    bool isSearch = request == ScheduleRequest::Search,
+         isOpen = isSearch || request == ScheduleRequest::Best;
+    if (isOpen) {
       FailureOr<std::vector<RatedSchedule>> all =
-          isSearched ? searchSchedule(getOperation(), *costs, stages, stageCosts)
-                     : rateSchedules(getOperation(), *costs, stages, stageCosts);
+          isSearch ? searchSchedule(getOperation(), *costs, stages, stageCosts)
+                   : rateSchedules(getOperation(), *costs, stages, stageCosts);
       if (failed(all))
         return signalPassFailure();
       rated = std::move(*all);
     }
     // Where none fits the cut tells why.
-    std::string name = !rated.empty()                   ? rated.front().name
-                       : schedule.empty() || isSearched ? std::string("1f1b")
-                                                        : std::string(schedule);
+    std::string name = !rated.empty() ? rated.front().name
+                       : isOpen       ? std::string("1f1b")
+                                      : std::string(schedule);
     int64_t microbatches = mesh.getValue().groupSize(mesh.getValue().temporalAxes());
     llvm::Expected<pipeline::Schedule> chosen =
         rated.empty() ? scheduleOf(name, size, microbatches)
@@ -206,6 +208,11 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
       getOperation().emitError() << llvm::toString(chosen.takeError());
       return signalPassFailure();
     }
+    if (isSearch)
+      getOperation()->setAttr(kScheduleSearchedAttr, UnitAttr::get(&getContext()));
+    // What was searched for before the cut is written out, too.
+    if (request == ScheduleRequest::Written)
+      name = getOperation()->hasAttr(kScheduleSearchedAttr) ? kSearch.str() : "as written";
     ArrayRef<int32_t> place = chosen->place;
     setPlace(getOperation(), place, size);
     StateHomes homes;
@@ -220,8 +227,7 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
         chunks.tellNotAsAsked(stages);
         if (getOperation()->hasAttr(kRecordedAttr))
           chunks.recordStages();
-        tell(function, StringRef(name).contains('\n') ? "as written" : name, *chosen, rated, chunks,
-             *ops);
+        tell(function, name, *chosen, rated, chunks, *ops);
       }
       StageWriter(function, mesh, *axis, place, chunks).run(homes);
     }

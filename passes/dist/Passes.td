@@ -244,8 +244,8 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
     **Requires** what `dist-insert-reshards` ensures. **Ensures** the same, where on a mesh with an axis of stages each value is
     held by the stages that make it, and a reshard brings it to others that read it. Where `schedule` wants several chunks
     of the model on a stage, `dist.place` says the stage of each, and `dist.chunks` of which an op is. The module says the schedule in
-    `dist.schedule`, `dist.schedule_reason` what it costs, and `dist.chunk_rows` what each chunk is, takes and holds
-    (`dialects/dist/IR/ChunkRows.h`).
+    `dist.schedule`, `dist.schedule_searched` whether it was searched for, `dist.schedule_reason` what it costs, and `dist.chunk_rows` what
+    each chunk is, takes and holds (`dialects/dist/IR/ChunkRows.h`).
 
     Where `schedule` is empty that of the shortest step is taken, by the times of ops and transfers that the cut goes by, and of those within a hundredth of it
     the one under which a rank keeps least for backward passes; all that have names and fit are simulated, with one or two
@@ -346,7 +346,7 @@ def DistProjectStages : Dist_Pass<"dist-project-stages"> {
     reads is not moved. An input is on the stages that read it.
 
     Ops have a *section* (`dist.section`): ops of one section of a stage can run in any order and in one kernel, without any two
-    stages waiting for each other. A loop has `steps`, by `schedule` or, where that is empty, as the cut was made for: in each stage what communicates with others has
+    stages waiting for each other. A loop has `steps`, by `schedule` or, where that is empty or asks for a search by which the cut was made, as the cut was made for: in each stage what communicates with others has
     one order, which is the same for all, so that the first exchange that is not over can always take place. The module says the
     schedule in `dist.schedule`.
 

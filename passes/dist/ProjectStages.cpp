@@ -33,7 +33,7 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
     AxisList temporal = mesh.temporalAxes();
     std::string text = schedule;
     if (auto cut = getOperation()->getAttrOfType<StringAttr>(kScheduleAttr);
-        cut && (text.empty() || isSearched(text)))
+        cut && wantsThatOfCut())
       text = cut.str();
     llvm::Expected<pipeline::Schedule> chosen =
         scheduleOf(text, mesh.size(*axis), mesh.groupSize(temporal));
@@ -50,6 +50,7 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
       return signalPassFailure();
     }
     getOperation()->removeAttr(kPlaceAttr);
+    getOperation()->removeAttr(kScheduleSearchedAttr);
     std::string written = pipeline::writeSchedule(*chosen);
     if (auto cut = getOperation()->removeAttr(kScheduleAttr);
         cut != StringAttr::get(&getContext(), written)) {
@@ -78,10 +79,11 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
   }
 
 private:
-  /// Whether the schedule of the cut is the one that `text` asks for.
-  bool isSearched(StringRef text) {
-    auto reason = getOperation()->getAttrOfType<StringAttr>(kScheduleReasonAttr);
-    return text == kSearch && reason && reason.getValue().starts_with(kSearch);
+  /// Whether `schedule` asks for what the program was cut for.
+  bool wantsThatOfCut() {
+    ScheduleRequest request = requestOf(schedule);
+    return request == ScheduleRequest::Best ||
+           (request == ScheduleRequest::Search && getOperation()->hasAttr(kScheduleSearchedAttr));
   }
 
   /// Inputs and outputs in their order. What has no name gets that of its number here, because a

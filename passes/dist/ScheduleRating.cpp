@@ -210,8 +210,10 @@ FailureOr<std::vector<RatedSchedule>> searchSchedule(ModuleOp module, const Cost
     found.push_back(all.front());
     found.front().name = kSearch.str();
   }
-  if (!found.empty())
+  if (!found.empty()) {
     all.insert(all.begin(), std::move(found.front()));
+    all.front().isFound = true;
+  }
   return all;
 }
 

@@ -29,6 +29,7 @@ struct RatedSchedule {
   /// any are computed again or overwritten: good for comparing schedules.
   double kept = 0;
   bool isAsAsked = true; ///< its cut is where the model asks for it (stagesAsked)
+  bool isFound = false;  ///< by searchSchedule
 };
 
 /// What the chunks of a program that is assigned cost: the modelled seconds of its ops and of what
@@ -60,7 +61,7 @@ mlir::FailureOr<std::vector<RatedSchedule>> rateSchedules(mlir::ModuleOp module,
 /// Of these all, behind the one that pipeline::search finds for the chunks of one of their cuts, of
 /// those under which no rank keeps more than `most` (RatedSchedule::kept): its name is kSearch, and
 /// without that limit it is no longer than any of them; without gradients it is the best of them.
-/// It is missing if none keeps so little.
+/// It alone is `isFound`, and missing if none keeps so little.
 mlir::FailureOr<std::vector<RatedSchedule>>
 searchSchedule(mlir::ModuleOp module, const CostModel &costs, llvm::StringRef stages,
                llvm::StringRef stageCosts, double most = std::numeric_limits<double>::infinity());

@@ -22,11 +22,6 @@ static std::string knownNames() {
 
 static llvm::Expected<pipeline::Schedule> generate(llvm::StringRef text, int64_t ranks,
                                                    int64_t microbatches) {
-  if (text.empty())
-    return llvm::createStringError("the program does not say its schedule; give --schedule");
-  if (text == kSearch)
-    return llvm::createStringError("a schedule is searched for when the model is cut; compile "
-                                   "anew (phase sharded)");
   auto [name, number] = text.split(':');
   const pipeline::Generator *generator = pipeline::findGenerator(name.str());
   if (!generator)
@@ -42,10 +37,15 @@ static llvm::Expected<pipeline::Schedule> generate(llvm::StringRef text, int64_t
   return generator->make(int32_t(ranks), int32_t(chunks), int32_t(microbatches));
 }
 
-llvm::Expected<pipeline::Schedule> dist::scheduleOf(llvm::StringRef text, int64_t ranks,
-                                                    int64_t microbatches) {
-  if (!text.starts_with("weft"))
-    return generate(text, ranks, microbatches);
+ScheduleRequest dist::requestOf(llvm::StringRef text) {
+  return text.empty()               ? ScheduleRequest::Best
+         : text == kSearch          ? ScheduleRequest::Search
+         : text.starts_with("weft") ? ScheduleRequest::Written
+                                    : ScheduleRequest::Named;
+}
+
+static llvm::Expected<pipeline::Schedule> readWritten(llvm::StringRef text, int64_t ranks,
+                                                      int64_t microbatches) {
   std::string why;
   std::optional<pipeline::Schedule> schedule = pipeline::readChecked(text.str(), why);
   if (!schedule)
@@ -62,6 +62,22 @@ llvm::Expected<pipeline::Schedule> dist::scheduleOf(llvm::StringRef text, int64_
       return llvm::createStringError("rank " + std::to_string(rank) +
                                      " of the schedule has no chunk of the model");
   return std::move(*schedule);
+}
+
+llvm::Expected<pipeline::Schedule> dist::scheduleOf(llvm::StringRef text, int64_t ranks,
+                                                    int64_t microbatches) {
+  switch (requestOf(text)) {
+  case ScheduleRequest::Best:
+    return llvm::createStringError("the program does not say its schedule; give --schedule");
+  case ScheduleRequest::Search:
+    return llvm::createStringError("a schedule is searched for when the model is cut; compile "
+                                   "anew (phase sharded)");
+  case ScheduleRequest::Named:
+    return generate(text, ranks, microbatches);
+  case ScheduleRequest::Written:
+    return readWritten(text, ranks, microbatches);
+  }
+  llvm_unreachable("unknown request");
 }
 
 static SmallVector<int64_t> oneEach(int64_t ranks) {

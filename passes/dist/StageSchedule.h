@@ -10,12 +10,21 @@
 
 namespace weft::dist {
 
-/// The name of the schedule that is searched for when a program is cut (searchSchedule).
+/// What is said where a schedule is to be searched for.
 inline constexpr llvm::StringLiteral kSearch = "search";
 
-/// The schedule of `ranks` ranks that `text` means: that of a name, such as `1f1b`, with the chunks
-/// of each rank where it may have several (`interleaved:2`), or one that is written out (it begins
-/// with `weft`). Fails if it is none of that, or not for so many ranks and microbatches.
+/// What a text asks for.
+enum class ScheduleRequest {
+  Best,   ///< it is empty: of all that have names, the one of the shortest step (rateSchedules)
+  Search, ///< kSearch: one that is found when a program is cut (searchSchedule)
+  Named,  ///< `1f1b`, or `interleaved:2`, for one
+  Written ///< it begins with `weft`
+};
+ScheduleRequest requestOf(llvm::StringRef text);
+
+/// The schedule of `ranks` ranks that `text` means, by its name, with the chunks of each rank where
+/// it may have several, or written out. Fails if it is none of that, or not for so many ranks and
+/// microbatches.
 llvm::Expected<pipeline::Schedule> scheduleOf(llvm::StringRef text, int64_t ranks,
                                               int64_t microbatches);
 

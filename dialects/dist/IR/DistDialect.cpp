@@ -131,6 +131,10 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isa<ModuleOp>(op) && isa<StringAttr>(attribute.getValue())
                ? success()
                : op->emitError() << "'dist.schedule_reason' must be a text on a module";
+  if (name == kScheduleSearchedAttr)
+    return isa<ModuleOp>(op) && isa<UnitAttr>(attribute.getValue())
+               ? success()
+               : op->emitError() << "'dist.schedule_searched' must be a mark on a module";
   if (name == kChunkRowsAttr)
     return isa<ModuleOp>(op) && readChunkRows(attribute.getValue())
                ? success()

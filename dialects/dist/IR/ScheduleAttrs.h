@@ -14,6 +14,8 @@ inline constexpr llvm::StringLiteral kActionsAttr = "dist.actions";
 /// On the module: one line for people that says which schedule it is, what it costs, and which
 /// others there were.
 inline constexpr llvm::StringLiteral kScheduleReasonAttr = "dist.schedule_reason";
+/// On the module (unit): its schedule is what a search has found, before the cut or with it.
+inline constexpr llvm::StringLiteral kScheduleSearchedAttr = "dist.schedule_searched";
 
 } // namespace weft::dist
 

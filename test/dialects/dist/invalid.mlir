@@ -714,6 +714,12 @@ module attributes {dist.schedule_reason = 1} {
 
 // -----
 
+// expected-error @below {{'dist.schedule_searched' must be a mark on a module}}
+module attributes {dist.schedule_searched = 1} {
+}
+
+// -----
+
 // expected-error @below {{'dist.chunk_rows' must be a list of rows on a module}}
 module attributes {dist.chunk_rows = [{stage = 0 : i64}]} {
 }
