@@ -12,6 +12,8 @@
 
 #include "llvm/Support/Format.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace weft::dist {
@@ -254,10 +256,11 @@ private:
     stream << llvm::format(": ranks idle %.1f %% of a step, %.1f %% of their own time",
                            100 * own.wallBubble, 100 * own.spanBubble);
     if (all.size() > 1) {
-      stream << "; longer by modelled times: ";
+      stream << "; others by modelled times: ";
       llvm::interleaveComma(all.drop_front(), stream, [&](const RatedSchedule &other) {
-        stream << other.name
-               << llvm::format(" by %.1f %%", 100 * (other.seconds / own.seconds - 1));
+        // Rounded here: what is as long but for rounding has no minus.
+        double more = std::round(1000 * (other.seconds / own.seconds - 1)) / 10;
+        stream << other.name << llvm::format(" %+.1f %%", more == 0 ? 0.0 : more);
       });
     }
     getOperation()->setAttr(kScheduleAttr,

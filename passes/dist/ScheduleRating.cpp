@@ -204,16 +204,18 @@ FailureOr<std::vector<RatedSchedule>> searchSchedule(ModuleOp module, const Cost
     if (std::optional<pipeline::SearchResult> best = pipeline::search(request, within, error))
       found.push_back(rate(kSearch.str(), std::move(best->schedule), cut.costs, cut.meet));
   }
-  sortBestFirst(found);
   // Forward passes alone have no order to search for.
-  if (found.empty() && !all.empty() && !hasWayBack(cuts.begin()->second.costs)) {
+  if (found.empty() && !all.empty() && !hasWayBack(cuts.begin()->second.costs))
     found.push_back(all.front());
-    found.front().name = kSearch.str();
-  }
-  if (!found.empty()) {
-    all.insert(all.begin(), std::move(found.front()));
-    all.front().isFound = true;
-  }
+  if (found.empty())
+    return all;
+  // The shortest, whatever it keeps: what that may be is said by `most`.
+  auto best = llvm::min_element(found, [](const RatedSchedule &a, const RatedSchedule &b) {
+    return std::tie(a.seconds, a.kept) < std::tie(b.seconds, b.kept);
+  });
+  best->name = kSearch.str();
+  best->isFound = true;
+  all.insert(all.begin(), std::move(*best));
   return all;
 }
 

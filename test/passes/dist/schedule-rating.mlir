@@ -6,11 +6,11 @@
 
 // Four equal blocks. One microbatch runs through the stages one after the other, however many chunks there are: the simplest schedule is as good as any.
 // ONE: dist.schedule = "weft schedule 1\0Aranks 2  chunks 2  microbatches 1\0A
-// ONE-SAME: dist.schedule_reason = "gpipe of 2 stages: ranks idle 5{{[0-9.]+}} % of a step, {{[0-9.]+}} % of their own time; longer by modelled times: 1f1b by 0.0 %,
+// ONE-SAME: dist.schedule_reason = "gpipe of 2 stages: ranks idle 5{{[0-9.]+}} % of a step, {{[0-9.]+}} % of their own time; others by modelled times: 1f1b +0.0 %,
 
 // Of eight the bubble is half as long where each stage has two chunks; without gradients all orders are alike.
 // EIGHT: dist.place = array<i64: 0, 1, 0, 1>
-// EIGHT-SAME: dist.schedule_reason = "interleaved:2 of 2 stages with 4 chunks: ranks idle {{[0-9.]+}} % of a step, {{[0-9.]+}} % of their own time; longer by modelled times: {{.*}}gpipe by {{[1-9]}}
+// EIGHT-SAME: dist.schedule_reason = "interleaved:2 of 2 stages with 4 chunks: ranks idle {{[0-9.]+}} % of a step, {{[0-9.]+}} % of their own time; others by modelled times: {{.*}}gpipe +{{[1-9]}}
 
 // A cut by hand says how many chunks there are; only schedules of so many are looked at.
 // FOUR: dist.schedule_reason = "{{(interleaved:2|zb-v|dualpipev)}} of 2 stages with 4 chunks:
