@@ -173,8 +173,8 @@ private:
       print(group, error);
     for (const auto &[layout, error] : it.refused)
       print(layout.text(), error);
-    for (const auto &[layout, error] : it.search.unpriced)
-      print(layout.text(), "our bug, it cannot be simulated: " + error);
+    for (const auto &[error, layout] : it.search.unpriced)
+      print(layout.text(), "our bug, its account cannot be simulated: " + error);
   }
 
   void printBound() {
@@ -324,18 +324,20 @@ void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
         if (finalist.fits)
           writeLayout(json, finalist.byAccount.layout, finalist.seconds, finalist.bytes);
     });
+    auto write = [&](const std::string &what, const std::string &error) {
+      json.object([&] {
+        json.attribute("layout", what);
+        json.attribute("error", llvm::json::fixUTF8(error));
+      });
+    };
     json.attributeArray("refused", [&] {
-      auto write = [&](const std::string &what, const std::string &error) {
-        json.object([&] {
-          json.attribute("layout", what);
-          json.attribute("error", llvm::json::fixUTF8(error));
-        });
-      };
       for (const auto &[group, error] : it.failures)
         write(group, error);
       for (const auto &[layout, error] : it.refused)
         write(layout.text(), error);
-      for (const auto &[layout, error] : it.search.unpriced)
+    });
+    json.attributeArray("unpriced", [&] {
+      for (const auto &[error, layout] : it.search.unpriced)
         write(layout.text(), error);
     });
     json.attributeArray("relaxations", [&] {

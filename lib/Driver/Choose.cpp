@@ -322,7 +322,15 @@ private:
   }
 
   std::optional<Candidate> simulate(const planner::Space &where, const Layout &layout) {
-    return planner::simulate(where, layout, cluster, *sampler, searchOptions());
+    return planner::simulate(where, layout, cluster, *sampler, searchOptions(),
+                             choice.search.unpriced);
+  }
+
+  /// Beside the search for the choice.
+  planner::Result searchFor(const planner::Space &where, const planner::Options &options) {
+    planner::Result found = planner::search(where, cluster, *sampler, options);
+    choice.search.unpriced.merge(found.unpriced);
+    return found;
   }
 
   void compareWithFolklore() {
@@ -343,7 +351,7 @@ private:
           narrow.allowedZero = {0, 1};
         planner::Options search = searchOptions();
         search.wanted = 1;
-        planner::Result found = planner::search(narrow, cluster, *sampler, search);
+        planner::Result found = searchFor(narrow, search);
         if (!found.best.empty())
           choice.folklore = found.best.front();
       }
@@ -399,7 +407,7 @@ private:
       planner::Space possible = wider;
       if (sampler->hasBatchStatistics())
         possible.allowedMicrobatches = space.allowedMicrobatches;
-      planner::Result found = planner::search(possible, cluster, *sampler, search);
+      planner::Result found = searchFor(possible, search);
       if (found.best.empty())
         return false;
       choice.relaxations.push_back({change, found.best.front()});

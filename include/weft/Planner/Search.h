@@ -60,6 +60,10 @@ struct Candidate {
 /// Which axes there are, and whether ZeRO splits all: layouts of one kind are alike.
 unsigned kindOf(const Layout &layout);
 
+/// Layouts whose account cannot be simulated, the first for each reason: a fault of the account, by
+/// which a better layout may be missing.
+using Unpriced = std::map<std::string, Layout>;
+
 struct Result {
   /// Those that fit, the best first; of equals the simplest.
   std::vector<Candidate> best;
@@ -68,9 +72,7 @@ struct Result {
   std::vector<Candidate> kinds;
   /// If nothing fits: what needs least.
   std::optional<Candidate> smallest;
-  /// Layouts whose account cannot be simulated, one for each reason: a fault of the account, by
-  /// which a better layout may be missing.
-  std::vector<std::pair<Layout, std::string>> unpriced;
+  Unpriced unpriced;
   /// Of all layouts of the space, those that were simulated; the rest cannot be better, or fit.
   int64_t layouts = 0, simulated = 0;
   /// Groups whose account was asked for, of all.
@@ -90,9 +92,9 @@ struct Result {
 /// simulated (weft/Cost/SimulateStep.h).
 Result search(const Space &space, const Cluster &cluster, Models &models, const Options &options);
 
-/// One layout, simulated; nothing where there is no such program.
+/// One layout, simulated; nothing where there is no such program, or `unpriced` says why.
 std::optional<Candidate> simulate(const Space &space, const Layout &layout, const Cluster &cluster,
-                                  Models &models, const Options &options);
+                                  Models &models, const Options &options, Unpriced &unpriced);
 
 } // namespace weft::planner
 

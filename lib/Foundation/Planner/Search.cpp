@@ -46,17 +46,20 @@ public:
   Simulations(const Space &space, const Cluster &cluster, const Options &options, Bounds &bounds)
       : space(space), cluster(cluster), options(options), bounds(bounds) {}
 
-  /// `error` says that there is such a program, but that its account cannot be simulated.
+  /// Nothing if there is no such program, or if its account cannot be simulated.
   std::optional<Candidate> run(const Layout &layout, const ModelAccount &model,
-                               std::string &error) const {
+                               Unpriced &unpriced) const {
     std::string unfit; // the schedule, for these stages and microbatches
     std::optional<cost::StepAccount> account =
         assemble(model, layout, bounds.assemblyOf(model), unfit);
     if (!account)
       return std::nullopt;
+    std::string error;
     std::optional<cost::Prediction> prediction = cost::simulateStep(*account, cluster, {}, error);
-    if (!prediction)
+    if (!prediction) {
+      unpriced.try_emplace(error, layout);
       return std::nullopt;
+    }
     return Candidate{layout, std::move(*prediction)};
   }
 
@@ -252,12 +255,7 @@ private:
   }
 
   std::optional<Candidate> simulate(const Open &open) {
-    std::string error;
-    std::optional<Candidate> candidate = simulations.run(*open.layout, *open.model, error);
-    auto isKnown = [&](const auto &unpriced) { return unpriced.second == error; };
-    if (!error.empty() && std::none_of(result.unpriced.begin(), result.unpriced.end(), isKnown))
-      result.unpriced.push_back({*open.layout, error});
-    return candidate;
+    return simulations.run(*open.layout, *open.model, result.unpriced);
   }
 
   void take(const Open &open) {
@@ -298,10 +296,9 @@ Result planner::search(const Space &space, const Cluster &cluster, Models &model
 
 std::optional<Candidate> planner::simulate(const Space &space, const Layout &layout,
                                            const Cluster &cluster, Models &models,
-                                           const Options &options) {
+                                           const Options &options, Unpriced &unpriced) {
   Bounds bounds(cluster, options);
   Simulations simulations(space, cluster, options, bounds);
   const ModelAccount *model = models.of(groupOf(layout), simulations.samplesOf(layout));
-  std::string error;
-  return model ? simulations.run(layout, *model, error) : std::nullopt;
+  return model ? simulations.run(layout, *model, unpriced) : std::nullopt;
 }

@@ -185,7 +185,7 @@ TEST(Search, PrunedIsExhaustive) {
       EXPECT_EQ(fast.best[i].prediction.picoseconds, slow.best[i].prediction.picoseconds) << seed;
     }
     EXPECT_TRUE(fast.isComplete);
-    EXPECT_TRUE(slow.unpriced.empty()) << seed << ": " << slow.unpriced.front().second;
+    EXPECT_TRUE(slow.unpriced.empty()) << seed << ": " << slow.unpriced.begin()->first;
     EXPECT_LE(fast.simulated, slow.simulated);
     found += !fast.best.empty();
     spared += fast.simulated * 2 < slow.simulated;
@@ -211,10 +211,13 @@ TEST(Search, BoundsAreBelowWhatIsSimulated) {
     options.isExhaustive = true;
     Bounds bounds(cluster, options);
     Result result = search(space, cluster, models, options);
+    Unpriced unpriced;
     // There is none of groups that the model cannot have, and of schedules that do not fit.
     for (const Layout &layout : space.layouts())
       if (layout.schedule == "1f1b" && models.of(groupOf(layout), 1))
-        ASSERT_TRUE(simulate(space, layout, cluster, models, options)) << seed << layout.text();
+        ASSERT_TRUE(simulate(space, layout, cluster, models, options, unpriced))
+            << seed << layout.text();
+    EXPECT_TRUE(unpriced.empty());
     for (const Candidate &candidate : result.best) {
       const Layout &layout = candidate.layout;
       Known known;
@@ -237,6 +240,28 @@ Space spaceOf(const MadeUp &models, int64_t devices) {
   space.batch = 16;
   space.blocks = models.blockCount();
   return space;
+}
+
+TEST(Search, SaysWhatCannotBeSimulated) {
+  constexpr int64_t kTooMany = int64_t(1) << 25;
+  std::mt19937_64 random(5);
+  Cluster cluster = clusterOf(random);
+  MadeUp models(random);
+  Space space = spaceOf(models, kTooMany);
+  space.batch = kTooMany;
+  space.allowedSizes[size_t(Role::Data)] = {kTooMany};
+  Options options;
+  options.deviceBytes = std::numeric_limits<int64_t>::max();
+  Result result = search(space, cluster, models, options);
+  EXPECT_TRUE(result.best.empty());
+  ASSERT_EQ(result.unpriced.size(), 1u);
+  EXPECT_NE(result.unpriced.begin()->first.find("of size 33554432 makes no mesh"),
+            std::string::npos);
+  EXPECT_EQ(result.unpriced.begin()->second.size(Role::Data), kTooMany);
+  Unpriced unpriced;
+  EXPECT_FALSE(
+      simulate(space, result.unpriced.begin()->second, cluster, models, options, unpriced));
+  EXPECT_EQ(unpriced, result.unpriced);
 }
 
 TEST(Search, SaysWhatNeedsLeast) {
