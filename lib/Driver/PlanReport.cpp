@@ -3,6 +3,7 @@
 #include "PlanReport.h"
 
 #include "weft/Explain/Explain.h"
+#include "weft/Pipeline/Plot.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
@@ -267,6 +268,9 @@ explain::Forecast driver::forecastOf(const Evaluation &it) {
   for (auto [number, axis] : llvm::enumerate(it.account.axes))
     forecast.sent.push_back({axis.name, axis.size, it.prediction.bytesByAxis[number],
                              int64_t(number) == it.account.stages});
+  forecast.undrawn = pipeline::checkPicture(it.events.size(), it.microbatches);
+  if (!forecast.undrawn.empty())
+    return forecast;
   for (const cost::Event &event : it.events)
     forecast.actions.push_back({event.rank, seconds(event.start), seconds(event.end), event.name});
   return forecast;

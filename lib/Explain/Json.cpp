@@ -85,6 +85,8 @@ private:
         text("name", action.name);
       });
     });
+    if (!forecast.undrawn.empty())
+      text("undrawn", forecast.undrawn);
     json.attributeArray("candidates", [&] {
       each(forecast.candidates, [&](const Forecast::Candidate &candidate) {
         text("layout", candidate.layout);

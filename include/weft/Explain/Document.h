@@ -180,6 +180,7 @@ struct Forecast {
     std::string name;
   };
   std::vector<Action> actions;
+  std::string undrawn; ///< why there are none of these
   /// Ways to split the program: `kind` says what is known of each, as "by the account".
   struct Candidate {
     std::string layout, kind;

@@ -13,6 +13,7 @@ std::string plotSchedule(const Schedule &schedule, const Timing &timing, const C
 
 /// A picture has every action, and viewers take only so many: what is wrong, or nothing.
 std::string checkPicture(const Schedule &schedule);
+std::string checkPicture(size_t actions, int64_t microbatches);
 
 /// A Gantt chart in characters, of at most `width` columns; nothing if that is too narrow.
 std::string drawSchedule(const Schedule &schedule, const Timing &timing, size_t width);

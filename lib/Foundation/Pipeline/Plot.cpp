@@ -197,17 +197,21 @@ private:
 } // namespace
 
 std::string weft::pipeline::checkPicture(const Schedule &schedule) {
-  constexpr size_t kMost = 100000;
   size_t actions = 0;
   for (const std::vector<Action> &list : schedule.ranks)
     actions += list.size();
+  return checkPicture(actions, schedule.microbatches);
+}
+
+std::string weft::pipeline::checkPicture(size_t actions, int64_t microbatches) {
+  constexpr size_t kMost = 100000;
   if (actions <= kMost)
     return "";
-  size_t microbatches = kMost * size_t(schedule.microbatches) / actions;
+  size_t fit = kMost * size_t(microbatches) / actions;
   return "draws at most " + std::to_string(kMost) + " actions, and these are " +
          std::to_string(actions) +
-         (microbatches ? "; up to " + std::to_string(microbatches) + " microbatches fit"
-                       : "; even one microbatch has too many, on fewer ranks they fit");
+         (fit ? "; up to " + std::to_string(fit) + " microbatches fit"
+              : "; even one microbatch has too many, on fewer ranks they fit");
 }
 
 std::string weft::pipeline::plotSchedule(const Schedule &schedule, const Timing &timing,
