@@ -43,6 +43,8 @@ report "errors that no test holds" "$(python3 test/house/untested-errors.py --ra
 report "forms of failure" "$(python3 test/house/failures.py --ratchet 17)"
 report "paths of one machine" \
   "$(git grep -nE "(^|[^[:alnum:]_./-])$(printf %s "$PWD" | sed 's/[^[:alnum:]_/-]/\\&/g')/" | head)"
+report "errors and warnings are told by tellError and tellWarning, which bound and escape them" \
+  "$(git grep -nE 'errs\(\) <<.*(error|warning): ' -- 'lib/*.cpp' 'passes/*.cpp' 'dialects/*.cpp' 'tools/*.cpp' | head)"
 report "TODO without an issue number" \
   "$(git grep -nE 'TODO' -- '*.cpp' '*.h' '*.td' | grep -vE 'TODO\(#[0-9]+\): .+' | head)"
 [ $failures -eq 0 ] && echo "lint: clean" || { echo "lint: $failures rule(s) broken"; exit 1; }

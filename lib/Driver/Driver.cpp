@@ -199,8 +199,8 @@ int weft::driver::compileMain(const std::vector<std::string> &arguments,
   std::signal(SIGXFSZ, SIG_IGN);
   int code = Run(*options, arguments, program).run();
   if (llvm::Error lost = flushStandardOutput()) {
-    llvm::errs() << "weft-compile: error: " << llvm::toString(std::move(lost)) << '\n';
-    return code == Ok ? UserError : code;
+    int wrong = tell(llvm::toString(std::move(lost)), UserError);
+    return code == Ok ? wrong : code;
   }
   return code;
 }

@@ -54,7 +54,7 @@ bool Messages::isRepeated(Diagnostic &diagnostic) {
 int Messages::failed(bool compilerIsToBlame) const {
   if (errors > 0)
     return compilerIsToBlame && inputErrors == 0 ? OurBug : UserError;
-  llvm::errs() << "weft-compile: internal error: compilation failed without a message; please "
-                  "report it with the command line and the model\n";
-  return OurBug;
+  return tell("internal error: compilation failed without a message; please report it with the "
+              "command line and the model",
+              OurBug);
 }

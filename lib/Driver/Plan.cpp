@@ -171,8 +171,8 @@ int weft::driver::planMain(const std::vector<std::string> &arguments, const std:
   };
   int code = answer();
   if (llvm::Error lost = flushStandardOutput()) {
-    llvm::errs() << "weft-plan: error: " << llvm::toString(std::move(lost)) << '\n';
-    return code == Ok ? UserError : code;
+    int wrong = tell(llvm::toString(std::move(lost)), UserError);
+    return code == Ok ? wrong : code;
   }
   return code;
 }

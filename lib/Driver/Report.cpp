@@ -99,12 +99,14 @@ int Report::showSchedule(const Compilation &compilation) {
   if (limit == 0 || bytes <= limit)
     return Ok;
   bool isLeast = asked.phases.recompute == kAutoRecompute || asked.phases.recompute == "full";
-  llvm::errs() << options.model << ": error: a process needs " << bytes << " bytes"
-               << (isLeast ? " with all blocks recomputed" : "") << ", more than "
-               << (options.limitIsOfCluster ? "a device of the cluster has, " : "the limit of ")
-               << limit << "; use more processes, another placement or a smaller batch\n";
+  int code =
+      tell("a process needs " + std::to_string(bytes) + " bytes" +
+               (isLeast ? " with all blocks recomputed" : "") + ", more than " +
+               (options.limitIsOfCluster ? "a device of the cluster has, " : "the limit of ") +
+               std::to_string(limit) + "; use more processes, another placement or a smaller batch",
+           DoesNotFit);
   explain::printMemory(document.memory, llvm::errs());
-  return DoesNotFit;
+  return code;
 }
 
 int Report::printProgram(const Compilation &compilation) {

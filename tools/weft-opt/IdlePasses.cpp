@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Operation.h"
 #include "mlir/Pass/Pass.h"
+#include "weft/runtime/Terminal.h"
 #include "llvm/ADT/DenseSet.h"
 
 #include <mutex>
@@ -27,10 +28,10 @@ struct IdlePasses : PassInstrumentation {
     std::string text;
     llvm::raw_string_ostream stream(text);
     pass->printAsTextualPipeline(stream);
-    llvm::errs() << "weft-opt: warning: '" << text
-                 << "' ran on nothing: the program has no such operation; a "
-                    "model as in the file gets functions by "
-                    "--weft-graph-pipeline\n";
+    weft::runtime::tellWarning(
+        "weft-opt", "'" + text +
+                        "' ran on nothing: the program has no such operation; a model as in the "
+                        "file gets functions by --weft-graph-pipeline");
   }
 
   std::mutex mutex;

@@ -12,9 +12,15 @@
 #include "weft/Support/Diagnostics.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/Support/Version.h"
+#include "weft/runtime/Terminal.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+
+static int fail(const std::string &error) {
+  weft::runtime::tellError("weft-opt", error);
+  return 1;
+}
 
 /// Reads the input: a model file is imported and handed on as bytecode, which
 /// keeps the locations.
@@ -24,7 +30,7 @@ static std::unique_ptr<llvm::MemoryBuffer> openInput(llvm::StringRef path,
   if (!path.ends_with(".onnx")) {
     auto buffer = mlir::openInputFile(path, &error);
     if (!buffer)
-      llvm::errs() << error << '\n';
+      fail(error);
     return buffer;
   }
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -38,11 +44,6 @@ static std::unique_ptr<llvm::MemoryBuffer> openInput(llvm::StringRef path,
   if (!module || failed(mlir::writeBytecodeToFile(*module, stream)))
     return nullptr;
   return llvm::MemoryBuffer::getMemBufferCopy(bytes, path);
-}
-
-static int fail(const std::string &error) {
-  llvm::errs() << "weft-opt: error: " << error << '\n';
-  return 1;
 }
 
 int main(int argc, char **argv) {

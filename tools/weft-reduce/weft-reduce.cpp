@@ -11,6 +11,7 @@
 #include "weft/Support/Diagnostics.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/Support/Version.h"
+#include "weft/runtime/Terminal.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -75,9 +76,9 @@ private:
   std::string temporary, replaced;
 };
 
-int fail(llvm::Error error) {
-  llvm::errs() << "weft-reduce: error: " << llvm::toString(std::move(error)) << '\n';
-  return 1;
+int fail(const std::string &error, int code = 1) {
+  weft::runtime::tellError("weft-reduce", error);
+  return code;
 }
 
 } // namespace
@@ -94,15 +95,13 @@ int main(int argc, char **argv) {
   Output output;
   for (int i = 1; i < argc; ++i) {
     if (llvm::Error error = output.redirect(i, argv))
-      return fail(std::move(error));
+      return fail(llvm::toString(std::move(error)));
     llvm::StringRef argument = argv[i];
     // MLIR's own tree cuts programs into pieces that are none.
-    if (argument.ltrim('-').starts_with("reduction-tree")) {
-      llvm::errs() << "weft-reduce: error: our dialects have no patterns for "
-                      "--reduction-tree; write --weft-reduce-program="
-                      "\"test=PROGRAM\"\n";
-      return 2;
-    }
+    if (argument.ltrim('-').starts_with("reduction-tree"))
+      return fail("our dialects have no patterns for --reduction-tree; write "
+                  "--weft-reduce-program=\"test=PROGRAM\"",
+                  2);
     if (!argument.ends_with(".onnx") || argument.starts_with("-") ||
         llvm::StringRef(argv[i - 1]) == "-o")
       continue;
@@ -117,6 +116,6 @@ int main(int argc, char **argv) {
   if (failed(mlir::mlirReduceMain(argc, argv, context)))
     return 1;
   if (llvm::Error error = output.commit())
-    return fail(std::move(error));
+    return fail(llvm::toString(std::move(error)));
   return 0;
 }

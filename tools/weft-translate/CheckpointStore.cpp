@@ -4,6 +4,7 @@
 
 #include "weft/runtime/CheckpointFile.h"
 #include "weft/runtime/Metadata.h"
+#include "weft/runtime/Terminal.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -73,7 +74,7 @@ Expected<std::unique_ptr<weights::TensorStore>> openCheckpointStore(const std::s
   if (!status.ok())
     return createStringError(inconvertibleErrorCode(), "%s", status.text().c_str());
   for (const std::string &warning : warnings)
-    errs() << "warning: " << warning << '\n';
+    runtime::tellWarning("weft-translate", warning);
   errs() << "reading " << file->path() << '\n';
   return std::unique_ptr<weights::TensorStore>(std::make_unique<CheckpointStore>(std::move(file)));
 }
