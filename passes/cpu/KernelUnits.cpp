@@ -5,6 +5,7 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -151,7 +152,9 @@ double CpuTiler::score() {
   double total = (tiling.unitCost + kSpilledByte * spilled + kUnitStart) * double(tiling.extent());
   // When it is launched, a thread has at least a grain to do.
   double grains = total * kNanosecondsOfOperation / kGrainNanoseconds;
-  return total / std::clamp(grains, 1.0, std::min(double(tiling.extent()), kThreads));
+  double time = total / std::clamp(grains, 1.0, std::min(double(tiling.extent()), kThreads));
+  // Of ways that take as long, the one that keeps fewer threads busy.
+  return time * std::sqrt(total);
 }
 
 llvm::Expected<KernelTiling> weft::cpu::tileKernel(func::FuncOp kernel, ElementEmitter &elements,

@@ -128,6 +128,18 @@ func.func @few_columns(%a: tensor<256x64xf32>) -> tensor<64xf32> {
 
 // -----
 
+// Nor are they where all threads together would be as fast as one is along memory.
+// CHECK-LABEL: func.func private @narrow_columns.body(
+// CHECK: func.func @narrow_columns(
+// CHECK-SAME: rt.parallel_extent = 1 : i64
+func.func @narrow_columns(%a: tensor<8x128x768xbf16>) -> tensor<768xf32> {
+  %w = nn.cast %a : (tensor<8x128x768xbf16>) -> tensor<8x128x768xf32>
+  %r = nn.reduce sum %w dims = [0, 1] : tensor<8x128x768xf32> -> tensor<768xf32>
+  return %r : tensor<768xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func private @many_columns.body(
 // CHECK: func.func @many_columns(
 // CHECK-SAME: rt.parallel_extent = 16 : i64
