@@ -114,6 +114,8 @@ static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
   // What may be overwritten depends on the order, which is final here.
   pm.addPass(rt::createRtElideUpdateCopies());
   pm.addPass(rt::createRtReuseOperands());
+  // What may move past what depends on who overwrites what.
+  pm.addPass(rt::createRtGroupLaunches());
   pm.addPass(rt::createRtElideSumStarts());
   pm.addPass(rt::createRtVerifyResults());
 }

@@ -1,6 +1,7 @@
 // Kernels of tensors become functions of a GPU.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "GridNests.h"
+#include "Members.h"
 #include "MergeReductions.h"
 #include "passes/cuda/Passes.h"
 #include "passes/kernels/KernelForm.h"
@@ -55,6 +56,7 @@ private:
   void emitFlat(KernelTiling &tiling, GridElements &elements, KernelPlacement &placement);
   void emitUnits(KernelTiling &tiling, GridElements &elements, KernelPlacement &placement);
   void setShape(int64_t threads, int64_t blocks);
+  Value blockAmong(OpBuilder &code, int64_t blocks);
   void remarkOnRows(const KernelTiling &tiling);
 };
 
@@ -112,7 +114,20 @@ Value KernelLowering::makeTable(DenseElementsAttr table, unsigned number, OpBuil
 void KernelLowering::setShape(int64_t threads, int64_t blocks) {
   const int32_t block[] = {int32_t(threads), 1, 1};
   function.setKnownBlockSize(ArrayRef(block));
-  function->setAttr(kGridAttr, builder.getI64IntegerAttr(blocks));
+  auto members = kernel->getAttrOfType<IntegerAttr>(weft::kMembersAttr);
+  function->setAttr(kGridAttr,
+                    builder.getI64IntegerAttr(blocks * (members ? members.getInt() : 1)));
+  if (members)
+    Members{members.getInt(), kernel.getNumArguments()}.mark(function);
+}
+
+/// The block's number among the `blocks` of its member.
+Value KernelLowering::blockAmong(OpBuilder &code, int64_t blocks) {
+  Value block = gpu::BlockIdOp::create(code, loc, gpu::Dimension::x);
+  if (!Members::of(function))
+    return block;
+  return arith::RemUIOp::create(code, loc, block,
+                                arith::ConstantIndexOp::create(code, loc, blocks));
 }
 
 /// All nests but single elements are one, and all threads share it.
@@ -131,8 +146,7 @@ void KernelLowering::emitFlat(KernelTiling &tiling, GridElements &elements,
   int64_t blocks = std::min<int64_t>(llvm::divideCeil(runs, kFlatThreads), kFlatBlocks);
   setShape(kFlatThreads, blocks);
   Value threads = arith::ConstantIndexOp::create(code, loc, kFlatThreads);
-  Value first = arith::MulIOp::create(
-      code, loc, gpu::BlockIdOp::create(code, loc, gpu::Dimension::x), threads);
+  Value first = arith::MulIOp::create(code, loc, blockAmong(code, blocks), threads);
   Value thread = arith::AddIOp::create(code, loc, first,
                                        gpu::ThreadIdOp::create(code, loc, gpu::Dimension::x));
   Value step = arith::ConstantIndexOp::create(code, loc, blocks * kFlatThreads);
@@ -163,7 +177,7 @@ void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
   int64_t threads = threadsOf(tiling), blocks = std::min(tiling.extent(), kMostBlocks);
   setShape(threads, blocks);
   Value thread = gpu::ThreadIdOp::create(code, loc, gpu::Dimension::x);
-  Value unit = gpu::BlockIdOp::create(code, loc, gpu::Dimension::x);
+  Value unit = blockAmong(code, blocks);
   bool inTurns = tiling.extent() > blocks;
   OpBuilder::InsertionGuard guard(code);
   Value step = arith::ConstantIndexOp::create(code, loc, threads);

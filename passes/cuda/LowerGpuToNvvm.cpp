@@ -1,6 +1,7 @@
 // Converts kernels of blocks and threads to the LLVM dialect, without a library of functions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "GridPlan.h"
+#include "Members.h"
 #include "passes/cuda/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -61,6 +62,67 @@ static LogicalResult lowerLoops(gpu::GPUModuleOp module) {
   return applyPartialConversion(module, noLoops, std::move(loops));
 }
 
+namespace {
+/// Of a kernel of several members: these, and the blocks of each.
+struct Table {
+  weft::cuda::Members members;
+  int64_t blocks;
+};
+} // namespace
+
+static llvm::StringMap<Table> tablesOf(gpu::GPUModuleOp module) {
+  llvm::StringMap<Table> tables;
+  for (auto kernel : module.getOps<gpu::GPUFuncOp>())
+    if (auto members = weft::cuda::Members::of(kernel)) {
+      int64_t blocks = kernel->getAttrOfType<IntegerAttr>(weft::cuda::kGridAttr).getInt();
+      tables[kernel.getName()] = {*members, blocks / members->count};
+      kernel->removeAttr(weft::cuda::kGpuMembersAttr);
+    }
+  return tables;
+}
+
+/// Makes a kernel of the function of one member: its parameter is the table of all addresses, of
+/// which each block takes its member's. As arguments of a function, which is inlined, the addresses
+/// keep what is known of them.
+static void takeTable(LLVM::LLVMFuncOp member, const Table &table) {
+  OpBuilder builder(member);
+  Location loc = member.getLoc();
+  int64_t buffers = member.getNumArguments();
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext()), word = builder.getI64Type();
+  auto kernel = LLVM::LLVMFuncOp::create(
+      builder, loc, member.getName(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {pointer}));
+  kernel->setDiscardableAttrs(member->getDiscardableAttrDictionary());
+  member->setDiscardableAttrs(builder.getDictionaryAttr({}));
+  kernel.setArgAttr(
+      0, LLVM::LLVMDialect::getByValAttrName(),
+      TypeAttr::get(LLVM::LLVMArrayType::get(pointer, table.members.count * buffers)));
+  member.setSymName((kernel.getName() + ".member").str());
+  member.setLinkage(LLVM::Linkage::Internal);
+  member.setAlwaysInline(true);
+
+  builder.setInsertionPointToStart(kernel.addEntryBlock(builder));
+  auto number = [&](int64_t value) -> Value {
+    return LLVM::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
+  };
+  Value blocks = number(table.blocks);
+  Value block = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
+  block = LLVM::ZExtOp::create(builder, loc, word, block);
+  Value own = LLVM::UDivOp::create(builder, loc, block, blocks);
+  SmallVector<Value> addresses;
+  for (int64_t i = 0; i < buffers; ++i) {
+    weft::cuda::Members::Place place = table.members.placeOf(i, buffers);
+    Value first = number(place.first), step = number(place.step);
+    Value index = LLVM::MulOp::create(builder, loc, own, step);
+    index = LLVM::AddOp::create(builder, loc, first, index);
+    Value at = LLVM::GEPOp::create(builder, loc, pointer, pointer, kernel.getArgument(0),
+                                   LLVM::GEPArg(index));
+    addresses.push_back(LLVM::LoadOp::create(builder, loc, pointer, at));
+  }
+  LLVM::CallOp::create(builder, loc, member, addresses);
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+}
+
 /// Tells the assembler how many blocks a multiprocessor is to hold, where the grid decides that.
 static void limitResidency(gpu::GPUModuleOp module) {
   for (auto kernel : module.getOps<gpu::GPUFuncOp>()) {
@@ -80,6 +142,7 @@ struct LowerGpuToNvvm : weft::cuda::impl::LowerGpuToNvvmBase<LowerGpuToNvvm> {
     gpu::GPUModuleOp module = getOperation();
     if (failed(checkFunctions(module)) || failed(lowerLoops(module)))
       return signalPassFailure();
+    llvm::StringMap<Table> tables = tablesOf(module);
     limitResidency(module);
     LowerToLLVMOptions options(&getContext());
     options.overrideIndexBitwidth(64);
@@ -99,7 +162,10 @@ struct LowerGpuToNvvm : weft::cuda::impl::LowerGpuToNvvmBase<LowerGpuToNvvm> {
     target.addLegalDialect<NVVM::NVVMDialect>();
     target.addLegalOp<gpu::GPUModuleOp>();
     if (failed(applyFullConversion(module, target, std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    for (auto function : llvm::to_vector(module.getOps<LLVM::LLVMFuncOp>()))
+      if (auto table = tables.find(function.getName()); table != tables.end())
+        takeTable(function, table->second);
   }
 };
 } // namespace

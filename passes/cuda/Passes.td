@@ -17,6 +17,9 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
       order, booleans as `i8` that are 0 or 1, in generic (global) memory, starting on multiples of 16 bytes
       (`llvm.align`). No two overlap (`llvm.noalias`); an argument that is never written is `llvm.readonly`. Where `rt.in_place` says
       that a result overwrites an argument, both pointers are the same, and only the result's is used.
+    - Of a function with `rt.members` = n one of its n members is made, and `weft.members` = [n, arguments of a member] says
+      so: the kernel is given the buffers of all, their arguments one after the other, then their results; member m runs in blocks
+      [m, m + 1) of n parts of the grid.
     - `known_block_size` is the number of threads, a multiple of 32, and `weft.grid` (i64) the number of blocks, both along x. The
       kernel is launched with just these.
     - Ops are those of `scf`, `arith`, `math`, `memref` (load, store, global, get_global), `vector` (load, store, extract,
@@ -51,6 +54,17 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def TakeMember : Pass<"cuda-take-member", "::mlir::func::FuncOp"> {
+  let summary = "leave one of the members of a kernel that is several";
+  let description = [{
+    **Requires** functions of nn ops, of which `rt.members` = n are n alike (`rt-group-launches`).
+    **Ensures** that such a function is its first member; `rt.members` stays, for `cuda-distribute-kernels`. So
+    the others' ops, which are the same, are not lowered.
+
+    Example: `test/passes/cuda/take-member.mlir`.
+  }];
+}
+
 def ExpandFunctions : Pass<"cuda-expand-functions"> {
   let summary = "make functions that a GPU lacks arithmetic of f64";
   let description = [{
@@ -72,7 +86,8 @@ def LowerGpuToNvvm : Pass<"cuda-lower-gpu-to-nvvm", "::mlir::gpu::GPUModuleOp"> 
     **Ensures** the LLVM and NVVM dialects in the `gpu.module`; arguments are bare pointers. `convert-gpu-to-nvvm` was not
     used because it makes even `math.sqrt` a call of libdevice. `weft.grid` goes; of a grid so small that each multiprocessor
     has registers for all that the threads of its share can name, that share is `nvvm.minctasm`: ptxas would else spill some
-    registers so that more blocks fit, which there are not.
+    registers so that more blocks fit, which there are not. A kernel of several members (`weft.members`) takes the addresses of all as one parameter, an array, of which each
+    block reads its member's.
 
     Example: `test/passes/cuda/lower-gpu-to-nvvm.mlir`.
   }];

@@ -11,6 +11,7 @@ using namespace mlir;
 using namespace weft;
 
 void weft::cuda::buildGpuPipeline(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createTakeMember());
   manager.addNestedPass<func::FuncOp>(kernels::createConvertNnToLinalg());
   // Bodies of several ops repeat casts and constants, which would look like values needed in
   // several places.

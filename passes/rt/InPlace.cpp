@@ -122,9 +122,16 @@ static bool overwritesPieces(func::FuncOp kernel, unsigned argument, unsigned re
   return isMade && !pieces.empty();
 }
 
+/// Of a kernel of several members: both belong to one of them. The others run when they like.
+static bool areOfOneMember(func::FuncOp kernel, unsigned argument, unsigned result) {
+  auto members = kernel->getAttrOfType<IntegerAttr>(kMembersAttr);
+  return !members || argument / (kernel.getNumArguments() / members.getInt()) ==
+                         result / (kernel.getNumResults() / members.getInt());
+}
+
 bool weft::rt::mayOverwrite(func::FuncOp kernel, unsigned argument, unsigned result) {
   return !kernel.isExternal() && argument < kernel.getNumArguments() &&
-         result < kernel.getNumResults() &&
+         result < kernel.getNumResults() && areOfOneMember(kernel, argument, result) &&
          kernel.getArgumentTypes()[argument] == kernel.getResultTypes()[result] &&
          (isOnePass(kernel) || overwritesPieces(kernel, argument, result));
 }

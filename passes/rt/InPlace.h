@@ -23,6 +23,7 @@ bool isPointwise(mlir::Operation *op);
 ///   where a piece has one index of some leading dims that all results share, and no op behind it
 ///   reads any of that but the result: a row of logits becomes its gradient when its sums are done,
 ///   and sums over rows of the gradient are taken of what was written.
+/// Members of a kernel that is several (kMembersAttr) do not wait for each other: both are of one.
 bool mayOverwrite(mlir::func::FuncOp kernel, unsigned argument, unsigned result);
 
 /// The same of a library call: so it is if its command says so and writes the result as it is.

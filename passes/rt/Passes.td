@@ -350,6 +350,22 @@ def RtReuseOperands : Pass<"rt-reuse-operands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
 }
 
+def RtGroupLaunches : Pass<"rt-group-launches", "::mlir::ModuleOp"> {
+  let summary = "Let calls of one kernel that need not wait for each other be one launch";
+  let description = [{
+    **Requires** `rt-reuse-operands`. **Ensures** that where the target groups launches (`TargetTraits::mostPointers`) calls of one
+    kernel are one call of a kernel of them all (`rt.members` = n: all their arguments, then all their results, and n times the
+    body), if they can meet where the last of them stands, or else where the first does: nothing that is read or made
+    there waits for one of them, or overwrites what it reads, in between. Those that would keep more than 1 MiB alive longer than
+    it lives anyway do not: a gradient that its update frees is not kept for an update of another layer. Every bit stays.
+
+    A device takes microseconds for a launch, as long as a small tensor takes; updates of biases and parts of norms are many.
+
+    **Example**: test/passes/rt/group-launches.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
+}
+
 def RtElideSumStarts : Pass<"rt-elide-sum-starts", "::mlir::ModuleOp"> {
   let summary = "Let products be the first addends of sums, with nothing to add them to";
   let description = [{

@@ -15,7 +15,7 @@ static_assert(offsetof(HostImage, function) == 16 && offsetof(HostImage, name) =
               offsetof(HostImage, extent) == 32 && offsetof(HostImage, grain) == 40 &&
               offsetof(HostImage, blocks) == 48 && offsetof(HostImage, threads) == 52 &&
               offsetof(HostImage, pointers) == 56 && offsetof(HostImage, scalars) == 60 &&
-              offsetof(HostImage, chip) == 64 && offsetof(HostImage, reserved) == 68 &&
+              offsetof(HostImage, chip) == 64 && offsetof(HostImage, table) == 68 &&
               sizeof(HostImage) == 72);
 
 Value EmulatorCalls::call(OpBuilder &builder, Location loc, StringRef name, ValueRange operands,
@@ -128,7 +128,7 @@ void weft::twin::defineKernel(ModuleOp module, StringRef name, LLVM::LLVMFuncOp 
   fields.append({entry.getOperation(), label.getOperation(), constants.word(extent),
                  constants.word(extent), constants.number(extent), constants.number(grid.threads),
                  constants.number(arguments.size()), constants.number(0), constants.number(0),
-                 constants.number(0)});
+                 constants.number(grid.takesTable)});
   auto code = constants.record(name + ".code", fields);
   auto chip = constants.text(name + ".chip", "host");
   // weft_device_image of the program format.
@@ -137,6 +137,7 @@ void weft::twin::defineKernel(ModuleOp module, StringRef name, LLVM::LLVMFuncOp 
     alignment = std::max(alignment, buffer.alignment);
   constants.record(name + ".image",
                    {code.getOperation(), Constants::Field(), chip.getOperation(),
-                    constants.number(grid.threads), constants.number(alignment)},
+                    constants.number(grid.threads), constants.number(alignment),
+                    constants.number(grid.takesTable)},
                    LLVM::Linkage::External);
 }

@@ -30,6 +30,7 @@ struct EmulatedBuffer {
 
 struct EmulatedGrid {
   int64_t blocks, threads;
+  bool takesTable; // of all arguments
 };
 
 /// Makes the constant `weft_emulated_kernel` of `thread`, the function of the runtime's kernel

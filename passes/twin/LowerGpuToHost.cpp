@@ -3,6 +3,7 @@
 #include "passes/twin/Passes.h"
 
 #include "CheckedMemory.h"
+#include "passes/cuda/Members.h"
 #include "passes/cuda/Passes.h"
 #include "runtime/emulator/Abi.h"
 
@@ -35,6 +36,8 @@ private:
   LogicalResult readBuffer(BlockArgument memref, SmallVectorImpl<EmulatedBuffer> &into);
   LogicalResult readBuffers();
   void moveGlobals();
+  LLVM::GEPArg placeInTable(Location loc, int64_t buffer);
+  SmallVector<EmulatedBuffer> table() const;
   LLVM::LLVMFuncOp makeThread();
   LogicalResult lower(Operation *op, CheckedMemory &memory);
   LogicalResult lowerGpu(Operation *op);
@@ -56,7 +59,8 @@ private:
   EmulatedGrid grid{};
   /// The kernel's constants by their names in its module.
   llvm::StringMap<LLVM::GlobalOp> globals;
-  SmallVector<EmulatedBuffer> arguments, shared;
+  SmallVector<EmulatedBuffer> arguments, shared; // arguments: of one member
+  std::optional<weft::cuda::Members> members;
   Value self;
   int32_t sites = 0;
 };
@@ -75,7 +79,11 @@ LogicalResult KernelLowering::readGrid() {
     return kernel.emitOpError("has blocks of ")
            << threads << " threads on a grid of " << blocks.getInt()
            << "; one dim of 1 to 1024 threads, and at least 0 blocks, are expected";
-  grid = {blocks.getInt(), sizes[0]};
+  members = weft::cuda::Members::of(kernel);
+  if (members && blocks.getInt() % members->count != 0)
+    return kernel.emitOpError("has ") << blocks.getInt() << " blocks for " << members->count
+                                      << " members; as many for each are expected";
+  grid = {blocks.getInt(), sizes[0], members.has_value()};
   return success();
 }
 
@@ -135,6 +143,35 @@ LLVM::LLVMFuncOp KernelLowering::makeThread() {
   for (unsigned i = 0; i < 3; ++i)
     thread.getBody().insertArgument(i, pointer, kernel.getLoc());
   return thread;
+}
+
+/// Where a thread finds the address of a buffer of its member.
+LLVM::GEPArg KernelLowering::placeInTable(Location loc, int64_t buffer) {
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
+  };
+  if (!members)
+    return int32_t(buffer);
+  weft::cuda::Members::Place place = members->placeOf(buffer, arguments.size());
+  Value blocks = number(grid.blocks / members->count), first = number(place.first),
+        step = number(place.step);
+  Value block = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), field(loc, 1));
+  Value member = arith::DivUIOp::create(builder, loc, block, blocks);
+  Value from = arith::MulIOp::create(builder, loc, member, step);
+  return arith::AddIOp::create(builder, loc, first, from).getResult();
+}
+
+/// The buffers of all members.
+SmallVector<EmulatedBuffer> KernelLowering::table() const {
+  if (!members)
+    return arguments;
+  SmallVector<EmulatedBuffer> all(arguments.size() * members->count);
+  for (auto [i, buffer] : llvm::enumerate(arguments)) {
+    weft::cuda::Members::Place place = members->placeOf(i, arguments.size());
+    for (int64_t member = 0; member < members->count; ++member)
+      all[place.first + member * place.step] = buffer;
+  }
+  return all;
 }
 
 Value KernelLowering::field(Location loc, int32_t number) {
@@ -258,9 +295,10 @@ LogicalResult KernelLowering::run() {
   for (unsigned i = 0; i < numMemrefs; ++i) {
     bool isShared = i >= arguments.size();
     Location loc = thread.getLoc();
+    LLVM::GEPArg place =
+        isShared ? LLVM::GEPArg(int32_t(i - arguments.size())) : placeInTable(loc, i);
     Value at = LLVM::GEPOp::create(builder, loc, self.getType(), self.getType(),
-                                   entry.getArgument(isShared ? 2 : 1),
-                                   LLVM::GEPArg(int32_t(isShared ? i - arguments.size() : i)));
+                                   entry.getArgument(isShared ? 2 : 1), place);
     memory.add(entry.getArgument(3 + i), LLVM::LoadOp::create(builder, loc, self.getType(), at),
                /*isPrivate=*/false);
   }
@@ -273,7 +311,7 @@ LogicalResult KernelLowering::run() {
       return (*entry.getArgument(3 + i).user_begin())
           ->emitOpError("uses memory in a way that the host's twin does not know");
   entry.eraseArguments(3, numMemrefs);
-  defineKernel(module, name, thread, grid, arguments, shared);
+  defineKernel(module, name, thread, grid, table(), shared);
   return success();
 }
 

@@ -13,6 +13,11 @@ namespace weft {
 /// only at the index that it computes.
 inline constexpr llvm::StringLiteral kInPlaceAttr = "rt.in_place";
 
+/// On a kernel that is n alike which do not wait for each other, this n (i64): it has the arguments
+/// of all, one after the other, then the results of all, and its body is theirs. Its target makes
+/// code of the first, which all run with arguments and results of their own.
+inline constexpr llvm::StringLiteral kMembersAttr = "rt.members";
+
 } // namespace weft
 
 #endif // WEFT_INTERFACES_KERNELATTRIBUTES_H

@@ -13,6 +13,7 @@ namespace weft {
 struct DeviceCode {
   llvm::StringRef binary, text, chip;
   uint32_t threads = 1, alignment = 1;
+  bool takesTable = false;
 };
 
 /// A kernel as an executable's table has it.

@@ -49,6 +49,9 @@ struct TargetTraits {
   /// Row groups: parts of a sum over everything that are enough for all of the device, and parts
   /// that are too many to add up.
   int64_t leastSumParts = 64, mostSumParts = 1 << 16;
+  /// Arguments and results of a launch of several kernels alike at most; 0: each kernel has a
+  /// launch of its own.
+  int64_t mostPointers = 0;
   /// The streams by their numbers; the first computes. Without one for communication, or for
   /// transfers between stages, the compute stream does it, in order.
   llvm::SmallVector<StreamKind, 3> streams = {StreamKind::Compute, StreamKind::Communication,

@@ -180,9 +180,12 @@ private:
       return global;
     };
     // A driver reads headers of a binary in place.
-    llvm::Constant *fields[] = {image(code.binary, 64), image(code.text, 1), text(code.chip),
+    llvm::Constant *fields[] = {image(code.binary, 64),
+                                image(code.text, 1),
+                                text(code.chip),
                                 llvm::ConstantInt::get(number, code.threads),
-                                llvm::ConstantInt::get(number, code.alignment)};
+                                llvm::ConstantInt::get(number, code.alignment),
+                                llvm::ConstantInt::get(number, code.takesTable)};
     return hidden(llvm::ConstantStruct::getAnon(context, fields), 8);
   }
 

@@ -33,6 +33,8 @@ TargetTraits makeTraits() {
   traits.flopsPerByte = 15;
   traits.leastPieces = 64;
   traits.leastSumParts = 528;
+  // 4 KiB of parameters, an address each, are what every driver takes.
+  traits.mostPointers = 512;
   // Until the device has cuDNN (issue 15).
   traits.hasAttention = false;
   return traits;
@@ -132,9 +134,9 @@ public:
     }
     ExecutableParts parts{{}, {}, {kDevice}};
     for (auto [kernel, image] : llvm::zip(kernels.kernels, images))
-      parts.kernels.push_back(
-          {kernel.symbol, "", false,
-           DeviceCode{image.cubin, image.ptx, image.chip, image.threads, Image::kAlignment}});
+      parts.kernels.push_back({kernel.symbol, "", false,
+                               DeviceCode{image.cubin, image.ptx, image.chip, image.threads,
+                                          Image::kAlignment, image.takesTable}});
     return linkExecutable(blob, parts, options, out);
   }
 

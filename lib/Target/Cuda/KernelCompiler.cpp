@@ -4,6 +4,7 @@
 
 #include "Assembler.h"
 #include "PtxEmitter.h"
+#include "passes/cuda/Members.h"
 #include "passes/cuda/Passes.h"
 #include "weft/Target/Cuda/Image.h"
 
@@ -64,6 +65,7 @@ static FailureOr<gpu::GPUModuleOp> lower(ModuleOp module, Image &image) {
   for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
     image.blocks = kernel->getAttrOfType<IntegerAttr>(kGridAttr).getInt();
     image.threads = kernel.getKnownBlockSize()->front();
+    image.takesTable = Members::of(kernel).has_value();
   }
   PassManager back(module.getContext(), ModuleOp::getOperationName(),
                    OpPassManager::Nesting::Implicit);

@@ -95,19 +95,21 @@ module {
     llvm.return %52 : !llvm.struct<(i8, i8, i8, i8, i8, i8, i8, i8, i8, i8, i8, i8, i8, i8, i8, i8, ptr, ptr, i64, i64, i32, i32, i32, i32, i32, i32)>
   }
   llvm.mlir.global internal constant @k.chip("host\00") {addr_space = 0 : i32}
-  llvm.mlir.global external constant @k.image() {addr_space = 0 : i32} : !llvm.struct<(ptr, ptr, ptr, i32, i32)> {
-    %0 = llvm.mlir.undef : !llvm.struct<(ptr, ptr, ptr, i32, i32)>
+  llvm.mlir.global external constant @k.image() {addr_space = 0 : i32} : !llvm.struct<(ptr, ptr, ptr, i32, i32, i32)> {
+    %0 = llvm.mlir.undef : !llvm.struct<(ptr, ptr, ptr, i32, i32, i32)>
     %1 = llvm.mlir.addressof @k.code : !llvm.ptr
-    %2 = llvm.insertvalue %1, %0[0] : !llvm.struct<(ptr, ptr, ptr, i32, i32)> 
+    %2 = llvm.insertvalue %1, %0[0] : !llvm.struct<(ptr, ptr, ptr, i32, i32, i32)> 
     %3 = llvm.mlir.zero : !llvm.ptr
-    %4 = llvm.insertvalue %3, %2[1] : !llvm.struct<(ptr, ptr, ptr, i32, i32)> 
+    %4 = llvm.insertvalue %3, %2[1] : !llvm.struct<(ptr, ptr, ptr, i32, i32, i32)> 
     %5 = llvm.mlir.addressof @k.chip : !llvm.ptr
-    %6 = llvm.insertvalue %5, %4[2] : !llvm.struct<(ptr, ptr, ptr, i32, i32)> 
+    %6 = llvm.insertvalue %5, %4[2] : !llvm.struct<(ptr, ptr, ptr, i32, i32, i32)> 
     %7 = llvm.mlir.constant(32 : i32) : i32
-    %8 = llvm.insertvalue %7, %6[3] : !llvm.struct<(ptr, ptr, ptr, i32, i32)> 
+    %8 = llvm.insertvalue %7, %6[3] : !llvm.struct<(ptr, ptr, ptr, i32, i32, i32)> 
     %9 = llvm.mlir.constant(4 : i32) : i32
-    %10 = llvm.insertvalue %9, %8[4] : !llvm.struct<(ptr, ptr, ptr, i32, i32)> 
-    llvm.return %10 : !llvm.struct<(ptr, ptr, ptr, i32, i32)>
+    %10 = llvm.insertvalue %9, %8[4] : !llvm.struct<(ptr, ptr, ptr, i32, i32, i32)> 
+    %11 = llvm.mlir.constant(0 : i32) : i32
+    %12 = llvm.insertvalue %11, %10[5] : !llvm.struct<(ptr, ptr, ptr, i32, i32, i32)> 
+    llvm.return %12 : !llvm.struct<(ptr, ptr, ptr, i32, i32, i32)>
   }
   llvm.func internal @k.thread(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: !llvm.ptr) {
     %0 = llvm.getelementptr %arg1[0] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr

@@ -109,7 +109,7 @@ TEST_F(CudaDevice, TellsWhatTheDriverRefuses) {
 /// The same kernel as an image: 4 blocks of 64 threads.
 struct CudaImage : CudaDevice {
   HostImage binary, text;
-  weft_device_image image{&binary, nullptr, "sm_90", 64, 16};
+  weft_device_image image{&binary, nullptr, "sm_90", 64, 16, 0};
 
   void SetUp() override {
     restart(1);
@@ -141,6 +141,12 @@ struct CudaImage : CudaDevice {
 
 TEST_F(CudaImage, IsLoadedOnceAndLaunchedByItsShape) {
   restart(1, "cuModuleLoadData", 2, 200);
+  ASSERT_OK(openTwice(4, 32));
+  expectThree();
+}
+
+TEST_F(CudaImage, MayTakeItsAddressesAsATable) {
+  binary.table = image.table = 1;
   ASSERT_OK(openTwice(4, 32));
   expectThree();
 }

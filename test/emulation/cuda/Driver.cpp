@@ -394,9 +394,10 @@ Result cuLaunchKernel(Function function, unsigned gridX, unsigned gridY, unsigne
   std::vector<void *> pointers;
   std::vector<int64_t> scalars;
   for (uint32_t i = 0; i < image.pointers; ++i)
-    pointers.push_back(bytesAt(*static_cast<uint64_t *>(parameters[i])));
+    pointers.push_back(bytesAt(image.table ? static_cast<uint64_t *>(parameters[0])[i]
+                                           : *static_cast<uint64_t *>(parameters[i])));
   for (uint32_t i = 0; i < image.scalars; ++i)
-    scalars.push_back(*static_cast<int64_t *>(parameters[image.pointers + i]));
+    scalars.push_back(*static_cast<int64_t *>(parameters[(image.table ? 1 : image.pointers) + i]));
   return gpu.put(*stateOf(stream), [=, &gpu](StreamState &to) {
     std::vector<int64_t> pieces(size_t((image.extent + image.grain - 1) / image.grain));
     std::iota(pieces.begin(), pieces.end(), 0);

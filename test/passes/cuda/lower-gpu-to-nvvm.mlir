@@ -16,6 +16,29 @@ func.func @norm(%x: tensor<16x512xf32>, %s: tensor<512xf32>) -> tensor<16x512xf3
   return %r : tensor<16x512xf32>
 }
 
+// A kernel of 3 members with 2 arguments and a result has 9 addresses in one parameter: arguments at 0 + 2m and 1 + 2m, results at 6 + m,
+// for the member m = block / 2.
+gpu.module @members {
+  // SHARE-LABEL: llvm.func @members(
+  // SHARE-SAME: %[[TABLE:.+]]: !llvm.ptr {llvm.byval = !llvm.array<9 x ptr>})
+  // SHARE-SAME: gpu.kernel
+  // SHARE-SAME: nvvm.kernel
+  // SHARE-SAME: nvvm.maxntid
+  // SHARE: %[[BLOCKS:.+]] = llvm.mlir.constant(2 : i64)
+  // SHARE: %[[BLOCK:.+]] = llvm.zext %{{.+}} : i32 to i64
+  // SHARE: %[[MEMBER:.+]] = llvm.udiv %[[BLOCK]], %[[BLOCKS]]
+  // SHARE: %[[FIRST:.+]] = llvm.mlir.constant(6 : i64)
+  // SHARE: %[[PLACE:.+]] = llvm.add %[[FIRST]],
+  // SHARE: %[[AT:.+]] = llvm.getelementptr %[[TABLE]][%[[PLACE]]]
+  // SHARE: %[[RESULT:.+]] = llvm.load %[[AT]] : !llvm.ptr -> !llvm.ptr
+  // SHARE-NEXT: llvm.call @members.member(%{{.+}}, %{{.+}}, %[[RESULT]])
+  // SHARE: llvm.func internal @members.member(%{{.+}}: !llvm.ptr {llvm.noalias}, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr) attributes {always_inline}
+  gpu.func @members(%x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32>, %z: memref<8xf32>) kernel
+      attributes {known_block_size = array<i32: 256, 1, 1>, weft.grid = 6 : i64, weft.members = array<i64: 3, 2>} {
+    gpu.return
+  }
+}
+
 // As many blocks share a multiprocessor's registers as it has of a small grid; of a greater one the assembler chooses.
 gpu.module @shares {
   // SHARE-LABEL: llvm.func @one_each(

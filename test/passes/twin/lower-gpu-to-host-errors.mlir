@@ -128,3 +128,13 @@ gpu.module @twice {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @members {
+  // expected-error @below {{has 5 blocks for 2 members; as many for each are expected}}
+  gpu.func @members(%x: memref<16xf32>) kernel
+      attributes {known_block_size = array<i32: 32, 1, 1>, weft.grid = 5 : i64, weft.members = array<i64: 2, 1>} {
+    gpu.return
+  }
+}

@@ -120,3 +120,22 @@ gpu.module @views {
     gpu.return
   }
 }
+
+// -----
+
+// Two members with one argument and one result: a block of the second finds its buffers at 0 + 1 and 2 + 1, and the emulator is told of all
+// four.
+// CHECK: llvm.mlir.global internal constant @members.buffers(dense<[32, 4, 16, 32, 4, 16, 64, 4, 4, 64, 4, 4]> : tensor<12xi64>)
+// CHECK-LABEL: llvm.func internal @members.thread(
+// CHECK: %[[BLOCKS:.+]] = arith.constant 3 : i64
+// CHECK: %[[MEMBER:.+]] = arith.divui %{{.+}}, %[[BLOCKS]] : i64
+// CHECK: arith.addi
+// CHECK: %[[RESULTS:.+]] = arith.constant 2 : i64
+// CHECK: %[[OWN:.+]] = arith.addi %[[RESULTS]], %{{.+}} : i64
+// CHECK: llvm.getelementptr %{{.+}}[%[[OWN]]]
+gpu.module @members {
+  gpu.func @members(%x: memref<8xf32> {llvm.align = 16 : i64}, %y: memref<16xf32>) kernel
+      attributes {known_block_size = array<i32: 32, 1, 1>, weft.grid = 6 : i64, weft.members = array<i64: 2, 1>} {
+    gpu.return
+  }
+}

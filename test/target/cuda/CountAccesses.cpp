@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CountAccesses.h"
 
+#include "passes/cuda/Members.h"
 #include "passes/cuda/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -52,13 +53,15 @@ public:
   explicit Counter(gpu::GPUFuncOp kernel)
       : threads(kernel.getKnownBlockSize()->front()),
         blocks(kernel->getAttrOfType<IntegerAttr>(kGridAttr).getInt()) {
+    std::optional<Members> members = Members::of(kernel);
+    ownThreads = threads * blocks / (members ? members->count : 1);
     visit(kernel.getBody().front(), threads * blocks);
   }
 
   Accesses seen;
 
 private:
-  double threads, blocks;
+  double threads, blocks, ownThreads; // ownThreads: of one member
   /// Values that differ between threads.
   llvm::DenseSet<Value> varying;
 
@@ -121,7 +124,7 @@ private:
       return 1;
     // Numbers in the block, in the grid (block * threads + thread), or in the warp.
     double count = isa<gpu::ThreadIdOp>(number) ? threads
-                   : isa<arith::AddIOp>(number) ? threads * blocks
+                   : isa<arith::AddIOp>(number) ? ownThreads
                                                 : 32;
     if (compare.getPredicate() == arith::CmpIPredicate::eq)
       return 1 / count;

@@ -93,6 +93,32 @@ static std::vector<KernelCase> joints() {
 }
 
 TEST(TwinKernels, Joints) { check(joints(), 86); }
+/// Kernels that are several alike (rt.members), each with a vector and rows of its own.
+static std::vector<KernelCase> members() {
+  std::vector<KernelCase> cases;
+  for (int64_t count : {2, 3, 7})
+    for (int64_t size : {1, 5, 300, 4099}) {
+      std::string rows = CaseBuilder::type({3, size}, "f32"), sums = CaseBuilder::type({3}, "f32");
+      std::string arguments, body, types, returned;
+      for (int64_t i = 0; i < count; ++i) {
+        std::string n = std::to_string(i), comma = i ? ", " : "";
+        arguments += comma + "%x" + n + ": " + rows + ", %y" + n + ": " + rows;
+        body += "  %a" + n + " = nn.add %x" + n + ", %y" + n + " : " + rows + "\n  %b" + n +
+                " = nn.reduce max %a" + n + " dims = [1] : " + rows + " -> " + sums + "\n";
+        types += comma + rows + ", " + sums;
+        returned += comma + "%a" + n + ", %b" + n;
+      }
+      std::string name = "members_" + std::to_string(count) + "_" + std::to_string(size);
+      cases.push_back({name,
+                       "func.func @" + name + "(" + arguments + ") -> (" + types +
+                           ") attributes {rt.members = " + std::to_string(count) + " : i64} {\n" +
+                           body + "  return " + returned + " : " + types + "\n}",
+                       {{-9, 9}}});
+    }
+  return cases;
+}
+
+TEST(TwinKernels, Members) { check(members(), 12); }
 TEST(TwinKernels, Layout) { check(layoutCases(volume(4, 60), 2), 30); }
 TEST(TwinKernels, Reductions) { check(reductionCases(volume(3, 40), 3), 20); }
 TEST(TwinKernels, IndexedAndOrdered) { check(indexCases(volume(3, 40), 4), 10); }

@@ -15,7 +15,8 @@ namespace weft::cuda {
 /// A kernel: how it is launched, its PTX, and its code for the chip, empty if there was no
 /// assembler.
 /// Its function has the kernel's name; its parameters are addresses of the buffers of the kernel's
-/// arguments, then of its results, which start on multiples of `kAlignment` bytes.
+/// arguments, then of its results, which start on multiples of `kAlignment` bytes. If it takes a
+/// table, they are one parameter, an array.
 struct Image {
   static constexpr uint32_t kAlignment = 16;
 
@@ -23,10 +24,12 @@ struct Image {
   /// Along x; a block's workgroup memory is known to the driver from the code.
   uint64_t blocks = 1;
   uint32_t threads = 32;
+  bool takesTable = false;
   std::string ptx, cubin;
 };
 
-/// `image` as bytes: "weft-cuda 1 CHIP BLOCKS THREADS SIZE-OF-PTX SIZE-OF-CUBIN\n", then the two.
+/// `image` as bytes: "weft-cuda 2 CHIP BLOCKS THREADS TABLE SIZE-OF-PTX SIZE-OF-CUBIN\n", then the
+/// two, where TABLE is 1 if it takes one, else 0.
 void writeImage(const Image &image, llvm::SmallVectorImpl<char> &bytes);
 
 /// The image that `writeImage` wrote; nothing if it did not.

@@ -11,8 +11,8 @@ namespace weft::runtime {
 
 /// Where a cubin has its ELF header. A launch is of `blocks` blocks of `threads` threads, and runs
 /// iterations [0, extent) in pieces of `grain`, in a drawn order. Its parameters are the pointers,
-/// then the scalars, 8 bytes each. A program that is compiled for such a driver has constants of
-/// this form (lib/Target/Twin).
+/// then the scalars, 8 bytes each; with a `table` the pointers are one, an array. A program that is
+/// compiled for such a driver has constants of this form (lib/Target/Twin).
 struct HostImage {
   static constexpr char kMagic[16] = "weft host image";
 
@@ -23,7 +23,7 @@ struct HostImage {
   uint32_t blocks = 1, threads = 1;
   uint32_t pointers = 0, scalars = 0;
   uint32_t chip = 0; // 90 of sm_90; 0 = any
-  uint32_t reserved = 0;
+  uint32_t table = 0;
 
   HostImage() { std::memcpy(magic, kMagic, sizeof magic); }
   bool isOne() const { return std::memcmp(magic, kMagic, sizeof magic) == 0; }

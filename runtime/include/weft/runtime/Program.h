@@ -399,6 +399,7 @@ typedef struct weft_device_image {
   const char *chip;   // "sm_90", for messages
   uint32_t threads;   // of a block
   uint32_t alignment; // bytes: all addresses are multiples of it
+  uint32_t table;     // 1 = the addresses are one parameter, an array; 0 = a parameter each
 } weft_device_image;
 /// Of a program's kernel: how this processor runs it, how a device does, or both.
 typedef struct weft_kernel_entry {

@@ -38,6 +38,7 @@ Status KernelModules::load(const weft_device_image &image, const char *name, Slo
   }
   slot.kernel.threads = image.threads;
   slot.kernel.alignment = image.alignment;
+  slot.kernel.takesTable = image.table != 0;
   return driver.check(driver.getFunction(&slot.kernel.function, slot.module, name),
                       "finding a kernel");
 }

@@ -18,7 +18,8 @@ namespace weft::runtime::cuda {
 struct LoadedKernel {
   Function function = nullptr;
   unsigned blocks = 0, threads = 1;
-  unsigned alignment = 1; // of all addresses, bytes
+  unsigned alignment = 1;  // of all addresses, bytes
+  bool takesTable = false; // of all addresses, as its one parameter for these
 };
 
 /// Loads each kernel once, when a command first asks for it. A kernel that is a function of this

@@ -20,14 +20,17 @@ public:
     for (const ScalarValue &value : p.ScalarValues().slice(launch.scalars))
       scalars.push_back(valueOf(context, value));
     pointers.resize(views.size());
-    for (DevicePointer &pointer : pointers)
-      parameters.push_back(&pointer);
-    for (int64_t &scalar : scalars)
-      parameters.push_back(&scalar);
   }
 
   Status load(KernelModules &modules, const Launch &launch) {
     WEFT_TRY(modules.find(launch, uint32_t(views.size()), kernel));
+    if (kernel.takesTable)
+      parameters.push_back(pointers.data());
+    else
+      for (DevicePointer &pointer : pointers)
+        parameters.push_back(&pointer);
+    for (int64_t &scalar : scalars)
+      parameters.push_back(&scalar);
     for (size_t i = 0; i < views.size(); ++i)
       if (accesses[i].bytes > 0 && views[i].offset % kernel.alignment != 0)
         return Status::internal("view " + std::to_string(i) + " of a launch begins at byte " +
