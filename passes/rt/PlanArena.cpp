@@ -222,7 +222,7 @@ private:
   /// An order is good enough if its arena is larger than what is alive at once by so small a part.
   static constexpr int64_t kSlack = 200;
   /// From each order on so many others are tried, fewer where there is much to place.
-  static constexpr size_t kMostRounds = 64, kMostPlacements = 6000;
+  static constexpr size_t kMostRounds = 64, kMostPlacements = 12000;
 
   /// In which program, and by which command.
   std::pair<size_t, int64_t> firstUse(const Item &item) const {
