@@ -28,7 +28,9 @@ gpu.module @members {
   // SHARE: %[[BLOCK:.+]] = llvm.zext %{{.+}} : i32 to i64
   // SHARE: %[[MEMBER:.+]] = llvm.udiv %[[BLOCK]], %[[BLOCKS]]
   // SHARE: %[[FIRST:.+]] = llvm.mlir.constant(6 : i64)
-  // SHARE: %[[PLACE:.+]] = llvm.add %[[FIRST]],
+  // SHARE: %[[STEP:.+]] = llvm.mlir.constant(1 : i64)
+  // SHARE: %[[OWN:.+]] = llvm.mul %[[MEMBER]], %[[STEP]]
+  // SHARE: %[[PLACE:.+]] = llvm.add %[[FIRST]], %[[OWN]]
   // SHARE: %[[AT:.+]] = llvm.getelementptr %[[TABLE]][%[[PLACE]]]
   // SHARE: %[[RESULT:.+]] = llvm.load %[[AT]] : !llvm.ptr -> !llvm.ptr
   // SHARE-NEXT: llvm.call @members.member(%{{.+}}, %{{.+}}, %[[RESULT]])
