@@ -55,6 +55,7 @@ plant passes/rt/Planted.cpp 'const char *planted = "nn.name";' 'passes/rt/Plante
 for i in {1..16}; do plant "runtime/lib/planted/$i.h" '// Planted.' 'runtime/lib/planted: 16 files'; done
 plant lib/Foundation/Support/Planted.cpp "bool said = emitError(\"planted $(printf 'where %s looks' nobody)\");" 'texts of errors are in no test'
 plant passes/rt/Planted.cpp 'bool planted(std::string &error);' 'parameters carry a reason as a text'
+plant lib/Foundation/Support/Told.cpp 'auto &told = errs() << "planted: error: ";' 'lib/Foundation/Support/Told.cpp:1'
 plant test/passes/planted.mlir '// CHECK: nothing' 'test/passes/planted.mlir'
 plant test/passes/split.mlir "$(printf '// RUN: true\n// %s\n' -----)" 'test/passes/split.mlir'
 plant docs/testing.md "In $copy/build" 'docs/testing.md:'
