@@ -164,13 +164,48 @@ private:
     return result;
   }
 
+  /// Bytes of parameters that are gathered.
+  int64_t gatheredBytes() const {
+    std::vector<bool> stateOnly = findStateOnly();
+    int64_t bytes = 0;
+    for (size_t i = 0; i < ops.size(); ++i)
+      if (stateOnly[i] && gathers(ops[i]))
+        for (Value result : ops[i]->getResults())
+          bytes += bytesOf(result);
+    return bytes;
+  }
+
+  /// The bytes of parameters that routines which also compute gather themselves, by their calls.
+  llvm::DenseMap<size_t, int64_t> gatheredInCalls() const {
+    llvm::DenseMap<func::FuncOp, int64_t> byRoutine;
+    llvm::DenseMap<size_t, int64_t> byCall;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      auto call = dyn_cast<CallOp>(ops[i]);
+      func::FuncOp callee = call ? calleeOf(call, symbols) : func::FuncOp();
+      if (!callee || !isRoutine(callee) || !communicationOf(call, symbols).empty())
+        continue;
+      auto [found, isNew] = byRoutine.try_emplace(callee);
+      if (isNew)
+        found->second = Order(callee, symbols, stored).gatheredBytes();
+      if (found->second > 0)
+        byCall[i] = found->second;
+    }
+    return byCall;
+  }
+
+  /// Gathers that one op is the first to read, and the bytes of parameters that are whole when it
+  /// has run: with those that it gathers itself, if it is a call.
+  struct Lot {
+    SmallVector<size_t> gathers;
+    int64_t bytes = 0, withOwn = 0;
+  };
+
   /// Gathered parameters are there when they are needed: each lot that one op
   /// reads starts before the first reader of the lot before it, and of earlier
   /// ones as long as no more bytes live at a time than two of the largest lots.
   void prefetchGathers() {
     std::vector<bool> stateOnly = findStateOnly();
-    std::map<int64_t, SmallVector<size_t>> lots; // by the anchor of the first reader
-    std::map<int64_t, int64_t> bytes;
+    std::map<int64_t, Lot> lots; // by the anchor of the first reader
     int64_t window = 0;
     for (size_t i = 0; i < ops.size(); ++i) {
       if (!stateOnly[i] || !gathers(ops[i]))
@@ -178,14 +213,20 @@ private:
       int64_t first = ops.size();
       for (size_t reader : readers(i))
         first = std::min(first, keys[reader].anchor);
-      lots[first].push_back(i);
+      Lot &lot = lots[first];
+      lot.gathers.push_back(i);
       for (Value result : ops[i]->getResults())
-        bytes[first] += bytesOf(result);
-      window = std::max(window, bytes[first]);
+        lot.bytes += bytesOf(result);
+      lot.withOwn = lot.bytes;
+      window = std::max(window, lot.bytes);
     }
+    if (lots.empty())
+      return;
+    for (auto [i, bytes] : gatheredInCalls())
+      lots[keys[i].anchor].withOwn += bytes;
     std::vector<std::pair<int64_t, int64_t>> before; // anchors and bytes of lots so far
     for (auto &[first, lot] : lots) {
-      int64_t anchor = first, alive = bytes[first];
+      int64_t anchor = first, alive = lot.bytes;
       for (auto it = before.rbegin(); it != before.rend(); ++it) {
         alive += it->second;
         if (it != before.rbegin() && alive > 2 * window)
@@ -193,9 +234,9 @@ private:
         anchor = it->first;
       }
       // Wherever it stood: reshards of arguments stand in front of everything.
-      for (size_t gather : lot)
+      for (size_t gather : lot.gathers)
         keys[gather] = Key{anchor, kPrefetch};
-      before.push_back({first, bytes[first]});
+      before.push_back({first, lot.withOwn});
     }
     // Casts of states, and the like, go with their gathers.
     for (size_t i = ops.size(); i-- > 0;)

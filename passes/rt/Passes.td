@@ -279,7 +279,7 @@ def RtOrderCommands : Pass<"rt-order-commands", "::mlir::ModuleOp"> {
       gradients are reduced while the backward pass goes on;
     - a gathered parameter (an all_gather of nothing but states) starts before the
       first reader of the gathers before it, as far as no more bytes live at a time
-      than two of the largest lots that one reader needs. All other stay: their operands may be old, and early results cost memory;
+      than two of the largest lots that one reader needs, with what calls gather themselves. All other stay: their operands may be old, and early results cost memory;
     - an update of a state (ops with role `optimizer`, and the transitions that bring
       their results to the state) runs as soon as its gradient is there and
       nothing else reads the old value, so that gradients do not all live at once

@@ -4,6 +4,8 @@
 !whole = tensor<4xf32, #dist.local<#mesh, [4]>>
 !partial = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["dp"]>>
 !shard = tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>>
+!large = tensor<16xf32, #dist.local<#mesh, [16]>>
+!large_shard = tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>
 module attributes {dist.mesh = #mesh} {
 
 // The first gradient is reduced while the second is made; its update waits
@@ -64,6 +66,41 @@ func.func @gathers(%a: !shard {nn.name = "a", nn.initial = 0.0 : f32}, %b: !shar
   %4 = dist.all_gather %c ["dp"] dim 0 : !shard -> !whole
   %5 = rt.call @update(%3, %4) : (!whole, !whole) -> !whole
   return %5 : !whole
+}
+
+// What calls gather themselves is whole beside that, so that small lots are one reader ahead there, as well, although four of them
+// were no more than two of the largest lot.
+// CHECK-LABEL: func.func @within
+// CHECK: %[[LARGE:.+]] = dist.all_gather {{.*}} -> tensor<16xf32
+// CHECK-NEXT: %[[A:.+]] = dist.all_gather
+// CHECK-NEXT: %[[X:.+]] = rt.call @first(%[[LARGE]])
+// CHECK-NEXT: %[[B:.+]] = dist.all_gather
+// CHECK-NEXT: rt.call @block(%[[X]], %[[A]],
+// CHECK-NEXT: %[[C:.+]] = dist.all_gather
+// CHECK-NEXT: rt.call @block(%{{.+}}, %[[B]],
+// CHECK-NEXT: rt.call @block(%{{.+}}, %[[C]],
+func.func @within(%large: !large_shard {nn.name = "large", nn.initial = 0.0 : f32}, %a: !shard {nn.name = "a", nn.initial = 0.0 : f32},
+                  %b: !shard {nn.name = "b", nn.initial = 0.0 : f32}, %c: !shard {nn.name = "c", nn.initial = 0.0 : f32}) -> !whole {
+  %0 = dist.all_gather %large ["dp"] dim 0 : !large_shard -> !large
+  %1 = rt.call @first(%0) : (!large) -> !whole
+  %2 = dist.all_gather %a ["dp"] dim 0 : !shard -> !whole
+  %3 = rt.call @block(%1, %2, %large) : (!whole, !whole, !large_shard) -> !whole
+  %4 = dist.all_gather %b ["dp"] dim 0 : !shard -> !whole
+  %5 = rt.call @block(%3, %4, %large) : (!whole, !whole, !large_shard) -> !whole
+  %6 = dist.all_gather %c ["dp"] dim 0 : !shard -> !whole
+  %7 = rt.call @block(%5, %6, %large) : (!whole, !whole, !large_shard) -> !whole
+  return %7 : !whole
+}
+func.func private @first(%x: tensor<16xf32>) -> tensor<4xf32> attributes {rt.kernel} {
+  %0 = nn.slice %x starts = [0] strides = [1] : tensor<16xf32> -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func private @block(%x: !whole, %w: !whole, %own: !large_shard) -> !whole attributes {rt.routine} {
+  %0 = rt.call @update(%x, %w) : (!whole, !whole) -> !whole
+  %1 = dist.all_gather %own ["dp"] dim 0 : !large_shard -> !large
+  %2 = rt.call @first(%1) : (!large) -> !whole
+  %3 = rt.call @update(%0, %2) : (!whole, !whole) -> !whole
+  return %3 : !whole
 }
 
 // Buckets are ordered like what is in them: gathers one reader ahead of the first reader of any, sums
