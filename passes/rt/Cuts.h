@@ -6,6 +6,7 @@
 #include "passes/rt/Microbatches.h"
 #include "passes/rt/RoutineTable.h"
 #include "passes/rt/Segments.h"
+#include "weft/Target/Target.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -66,6 +67,14 @@ void forEachRead(llvm::ArrayRef<mlir::Value> values, llvm::function_ref<bool(mli
 /// microbatch.
 bool isReadOutside(const Cut &cut, mlir::Value value,
                    const llvm::SmallPtrSet<mlir::Operation *, 16> &own);
+
+/// Takes values out of what cuts give each other: those that all cuts which read them can compute
+/// from much less, or from what they read anyway. So no more is kept than in a program without
+/// routines, where kernels do so (FusionCopies.cpp), and equal periods stay equal.
+///
+/// Worked example: a mask `%m = mul %row, %column` of [64, 4, 10], made for the forward pass and
+/// read in the backward pass, whose routine now multiplies again. It is given [64, 4] and [64, 10].
+void copyAcrossCuts(Stretch &stretch, const Target &target);
 
 } // namespace weft::rt
 

@@ -22,8 +22,8 @@ namespace {
 
 class Former {
 public:
-  Former(func::FuncOp function, RoutineTable &table, int64_t bucketBytes)
-      : function(function), table(table), bucketBytes(bucketBytes),
+  Former(func::FuncOp function, RoutineTable &table, const Target &target, int64_t bucketBytes)
+      : function(function), table(table), target(target), bucketBytes(bucketBytes),
         body(function.getBody().front()), builder(function.getContext()) {}
 
   LogicalResult run() {
@@ -98,6 +98,7 @@ private:
       cutSection(stretch, section, ops);
     if (stretch.microbatches)
       addSums(stretch);
+    copyAcrossCuts(stretch, target);
   }
 
   void cutSection(Stretch &stretch, Attribute section, ArrayRef<Operation *> ops) {
@@ -523,6 +524,7 @@ private:
 
   func::FuncOp function;
   RoutineTable &table;
+  const Target &target;
   int64_t bucketBytes;
   Block &body;
   OpBuilder builder;
@@ -542,9 +544,12 @@ struct FormRoutines : weft::rt::impl::RtFormRoutinesBase<FormRoutines> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    const Target *target = targetOf(module);
+    if (!target)
+      return signalPassFailure();
     RoutineTable table(module);
     for (func::FuncOp function : programsOf(module))
-      if (failed(Former(function, table, bucketBytes).run()))
+      if (failed(Former(function, table, *target, bucketBytes).run()))
         return signalPassFailure();
     table.finish();
   }

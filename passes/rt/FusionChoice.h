@@ -21,6 +21,10 @@ namespace weft::rt {
 /// theirs (I64). Ops of different microbatches share no kernel.
 inline constexpr llvm::StringLiteral kMicrobatchAttr = "rt.microbatch";
 
+/// On a view (unit): it is how the library call that makes its operand, which nothing else reads,
+/// writes that. So it is no view of something in memory, but what is there.
+inline constexpr llvm::StringLiteral kWrittenAttr = "rt.written";
+
 /// What fusion makes of an op of the phase `local`.
 enum class FusionClass {
   Opaque,   // not ours to fuse: a collective, the return, anything unknown
@@ -62,6 +66,14 @@ llvm::SmallVector<int64_t> cutsOf(mlir::Operation *op, int operand);
 
 /// Whether an element is computed about as soon as it is read: an elementwise op of one operation.
 bool isCheap(mlir::Operation *op);
+
+/// Whether whoever reads the result of `op` may compute it itself: it is cheap, and no update,
+/// which overwrites what it would be computed from.
+bool mayBeCopied(mlir::Operation *op);
+
+/// Whether a kernel that computes what `use` reads does so once for each of `elements`: others
+/// (windows, products) would for each operation with it.
+bool readsOnce(mlir::OpOperand &use, int64_t elements);
 
 /// Groups the ops of one block into nodes: groups of kernel ops and single
 /// library and opaque ops.

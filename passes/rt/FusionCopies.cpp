@@ -9,6 +9,26 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::rt;
 
+static int64_t elementsOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
+
+static bool isOptimizer(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+  return role && role.getValue() == nn::kRoleOptimizer;
+}
+
+bool weft::rt::mayBeCopied(Operation *op) { return isCheap(op) && !isOptimizer(op); }
+
+bool weft::rt::readsOnce(OpOperand &use, int64_t elements) {
+  Operation *user = use.getOwner();
+  auto shardable = dyn_cast<ShardableOpInterface>(user);
+  if (isOptimizer(user) || isFree(user) || !shardable || elementsOf(use.get()) > elements)
+    return false;
+  return isa<ElementwiseOpInterface>(user) ||
+         shardable.getOwnFactorRule().points() * shardable.getFlopsPerPoint() <= elements;
+}
+
 namespace weft::rt {
 
 /// Takes values out of memory that kernels write for other kernels. A value goes if all that read
@@ -38,18 +58,6 @@ private:
     llvm::SetVector<Operation *> copies;
     llvm::SetVector<Value> leaves; // what copies read from memory
   };
-
-  static bool isOptimizer(Operation *op) {
-    auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-    return role && role.getValue() == nn::kRoleOptimizer;
-  }
-
-  static int64_t elementsOf(Value value) {
-    return cast<RankedTensorType>(value.getType()).getNumElements();
-  }
-
-  /// Not an update, which overwrites what copies would read.
-  static bool mayBeCopied(Operation *op) { return isCheap(op) && !isOptimizer(op); }
 
   static unsigned sizeOf(Operation *op) { return std::max(op->getNumOperands(), 2u) - 1; }
 
@@ -81,18 +89,6 @@ private:
     });
   }
 
-  /// Whether a kernel that computes the operand itself does so once for each of `elements`: others
-  /// (windows, products) would for each operation with it.
-  bool readsOnce(OpOperand &use, int64_t elements) const {
-    Operation *user = use.getOwner();
-    auto shardable = dyn_cast<ShardableOpInterface>(user);
-    if (choice.classes.lookup(user) != FusionClass::Kernel || isOptimizer(user) || isFree(user) ||
-        !shardable || elementsOf(use.get()) > elements)
-      return false;
-    return isa<ElementwiseOpInterface>(user) ||
-           shardable.getOwnFactorRule().points() * shardable.getFlopsPerPoint() <= elements;
-  }
-
   /// The kernels that read the value from memory; none if others do as well.
   SmallVector<Reader> readersOf(Operation *op) const {
     SmallVector<Reader> readers;
@@ -105,7 +101,8 @@ private:
         return true;
       if (llvm::none_of(readers, [&](const Reader &other) { return other.group == group; }))
         readers.push_back({group, {}, {}});
-      return readsOnce(use, elementsOf(op->getResult(0)));
+      return choice.classes.lookup(use.getOwner()) == FusionClass::Kernel &&
+             readsOnce(use, elementsOf(op->getResult(0)));
     });
     return all && !choice.isReadByCopies(op->getResult(0)) ? readers : SmallVector<Reader>();
   }

@@ -52,11 +52,17 @@ def RtSeparateSeeds : Pass<"rt-separate-seeds", "::mlir::ModuleOp"> {
 }
 
 def RtSettleLayouts : Pass<"rt-settle-layouts", "::mlir::ModuleOp"> {
-  let summary = "Let library calls write the parts of a value where they stand in it";
+  let summary = "Let library calls write values as all their readers want them";
   let description = [{
-    **Requires** functions of the phase `local`. **Ensures** that a sum of values with zeros around them that tile it along
-    one dim, as gradients of the parts of a value come, is the concatenation of them, which `rt-fuse-kernels` lets a
-    library call write without a copy. A concatenation keeps the sign of zeros that a sum with zeros loses.
+    **Requires** functions of the phase `local`. **Ensures** two forms which `rt-fuse-kernels` lets library calls write
+    without a copy. A sum of values with zeros around them that tile it along one dim, as gradients of the parts of a
+    value come, is the concatenation of them. And what a library call makes has one reader if one of several
+    permutes it and needs that in memory, such as the heads that a product reads as one dim: the others read the
+    permutation, turned back. They see through views; so one value is kept, not two. The permutation is marked `rt.written`:
+    it is what is in memory, and so what routines give each other.
+
+    Nothing is done that would need a copy elsewhere. A concatenation keeps the sign of zeros that a sum with zeros loses.
+    Before routines are formed, which shall give and take that value; in loops over microbatches as well.
 
     **Example**: test/passes/rt/settle-layouts.mlir.
   }];
@@ -74,7 +80,9 @@ def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
     - A program is cut where Segments.h says: into periods of the stretches that repeat, and, in a loop, what is left
       between them. Outside of loops what does not repeat stays as it is.
     - Views and values without operands are made anew by whoever reads them: what goes from call to call are whole
-      tensors. Constants that are not the same in all periods are arguments.
+      tensors, of a view marked `rt.written` that. Constants that are not the same in all periods are arguments.
+    - What all routines that read it can compute cheaply from much less, or from what they read anyway, is made again by each
+      instead of being kept (CutCopies.cpp), as kernels do it within a routine.
     - Arguments are in the order in which they are read first, results in that in which they are made.
     - Sums over microbatches are made in the routine that makes the addend, which takes the sums so far as its last
       arguments and overwrites them with its last results (`rt.in_place`). In front of the first such call routines make sums of nothing:

@@ -26,7 +26,7 @@ static constexpr int64_t kMostParted = 16;
 bool weft::rt::isSource(Operation *op) {
   if (op->getNumOperands() == 0)
     return op->getNumRegions() == 0 && op->getNumResults() == 1 && isPure(op);
-  return isFree(op);
+  return isFree(op) && !op->hasAttr(kWrittenAttr);
 }
 
 void weft::rt::forEachRoot(Value value, llvm::function_ref<void(Value)> each) {

@@ -1,4 +1,4 @@
-// Lets library calls write the parts of a value where they stand in it.
+// Lets library calls write values as all their readers want them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
@@ -26,6 +26,10 @@ namespace {
 ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
+
+//===----------------------------------------------------------------------===//
+// Sums of values that stand beside each other
+//===----------------------------------------------------------------------===//
 
 /// The addends of a sum of sums, each of one use and of what the sum is of.
 void collectAddends(Operation *sum, SmallVectorImpl<Operation *> &sums,
@@ -94,12 +98,130 @@ void joinParts(Operation *sum) {
     dead->erase();
 }
 
+//===----------------------------------------------------------------------===//
+// Permutations that some readers need in memory
+//===----------------------------------------------------------------------===//
+
+/// Gives the other readers of what a library call makes the permutation that one of them needs in
+/// memory. Then the call writes that alone, and they see through to it.
+class SharedPermutation {
+public:
+  SharedPermutation(const Target &target, Operation *library) : target(target), library(library) {}
+
+  void run() {
+    if (library->getNumResults() != 1 || library->getResult(0).hasOneUse())
+      return;
+    Value value = library->getResult(0);
+    for (Operation *user : value.getUsers())
+      if (isFree(user) && stridesBehindPermutation(user) && isCopied(user->getResult(0)))
+        return share(user);
+  }
+
+private:
+  /// What has memory of its own: once it is shared, the permutation.
+  bool isRoot(Operation *op) const { return !isFree(op) || op == shared; }
+  std::optional<ValueLayout> layoutOf(Value value) const {
+    return rt::layoutOf(value, [&](Operation *op) { return isRoot(op); });
+  }
+
+  /// Whether what reads the value needs a copy of it, in other order.
+  bool isCopied(Value value) const {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      if (isFree(user))
+        return !layoutOf(user->getResult(0)) || isCopied(user->getResult(0));
+      if (denseLibraryLayout(target, user))
+        return !libraryLayout(target, user, [&](Operation *op) { return isRoot(op); });
+      if (isa<KernelOpInterface>(user))
+        return false;
+      std::optional<ValueLayout> layout = layoutOf(value);
+      return !layout || !isRowMajor(shapeOf(value), layout->strides);
+    });
+  }
+
+  /// The operand's dims by those of the view's result.
+  static std::optional<SmallVector<int64_t>> inverseOf(Operation *permutation) {
+    SmallVector<int64_t, 4> from = *stridesBehindPermutation(permutation),
+                            to = rowMajorStrides(shapeOf(permutation->getResult(0)));
+    ArrayRef<int64_t> sizes = shapeOf(permutation->getOperand(0)),
+                      turned = shapeOf(permutation->getResult(0));
+    SmallVector<int64_t> inverse;
+    for (auto [size, stride] : llvm::zip(sizes, from)) {
+      int64_t found = -1;
+      for (auto [dim, other] : llvm::enumerate(to))
+        if (turned[dim] == size && (size == 1 || other == stride) &&
+            !llvm::is_contained(inverse, int64_t(dim))) {
+          found = dim;
+          break;
+        }
+      if (found < 0)
+        return std::nullopt;
+      inverse.push_back(found);
+    }
+    return inverse;
+  }
+
+  void share(Operation *permutation) {
+    std::optional<SmallVector<int64_t>> inverse = inverseOf(permutation);
+    if (!inverse)
+      return;
+    Value value = library->getResult(0);
+    SmallVector<Operation *> others, backs;
+    for (Operation *user : value.getUsers())
+      if (user != permutation && !llvm::is_contained(others, user))
+        others.push_back(user);
+    permutation->moveAfter(library);
+    shared = permutation;
+    for (Operation *user : others) {
+      OpBuilder builder(user);
+      auto back = nn::TransposeOp::create(builder, user->getLoc(), value.getType(),
+                                          permutation->getResult(0), *inverse);
+      back->setDiscardableAttrs(user->getDiscardableAttrDictionary());
+      user->replaceUsesOfWith(value, back);
+      backs.push_back(back);
+    }
+    // Instead of one copy there would be others.
+    if (!writesPermuted(permutation) ||
+        llvm::any_of(backs, [&](Operation *back) { return isCopied(back->getResult(0)); })) {
+      for (Operation *back : backs) {
+        back->replaceAllUsesWith(ValueRange(value));
+        back->erase();
+      }
+      return;
+    }
+    permutation->setAttr(kWrittenAttr, UnitAttr::get(permutation->getContext()));
+  }
+
+  bool writesPermuted(Operation *permutation) const {
+    SmallVector<SmallVector<int64_t, 4>> operands;
+    for (Value operand : library->getOperands()) {
+      std::optional<ValueLayout> layout = layoutOf(operand);
+      operands.push_back(layout ? layout->strides : denseLayout(operand).strides);
+    }
+    return libraryLayout(target, library, operands, {*stridesBehindPermutation(permutation)})
+        .has_value();
+  }
+
+  const Target &target;
+  Operation *library;
+  Operation *shared = nullptr;
+};
+
 struct SettleLayouts : weft::rt::impl::RtSettleLayoutsBase<SettleLayouts> {
   void runOnOperation() override {
+    const Target *target = targetOf(getOperation());
+    if (!target)
+      return signalPassFailure();
     for (func::FuncOp program : programsOf(getOperation()))
-      for (Operation &op : llvm::make_early_inc_range(program.getBody().front()))
-        if (isSum(&op))
-          joinParts(&op);
+      program.walk([&](Block *block) { settle(*target, *block); });
+  }
+
+  static void settle(const Target &target, Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block))
+      if (isSum(&op))
+        joinParts(&op);
+    for (Operation &op : llvm::make_early_inc_range(block))
+      if (denseLibraryLayout(target, &op))
+        SharedPermutation(target, &op).run();
   }
 };
 

@@ -1,5 +1,5 @@
 // RUN: weft-opt %s --rt-settle-layouts --split-input-file | FileCheck %s
-// Library calls write the parts of a value where they stand in it.
+// Library calls write values as all their readers want them.
 
 // Gradients of the parts of a value, each with zeros around it, tile it: they are a concatenation, in the order of their places.
 // CHECK-LABEL: func.func @parts
@@ -44,4 +44,76 @@ func.func @no_parts(%a: tensor<4x4xf32>)
   %5 = nn.add %read, %once : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   %6 = nn.add %5, %0 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %0, %1, %2, %3, %4, %5, %read, %6 : tensor<4x8xf32>, tensor<4x9xf32>, tensor<4x9xf32>, tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// Heads that a product reads as one dim must lie beside each other. The gradient reads them through the permutation, so
+// that only one order of them is in memory.
+// CHECK-LABEL: func.func @heads
+// CHECK: %[[OUT:.+]] = nn.attention
+// CHECK-NEXT: %[[T:.+]] = nn.transpose %[[OUT]] permutation = [0, 2, 1, 3] {rt.written}
+// CHECK-NEXT: %[[R:.+]] = nn.reshape %[[T]]
+// CHECK-NEXT: nn.contract %[[R]]
+// CHECK-NEXT: %[[BACK:.+]] = nn.transpose %[[T]] permutation = [0, 2, 1, 3] {nn.role = "input_gradient"}
+// CHECK-NEXT: nn.attention_grad %{{.+}}, %{{.+}}, %{{.+}}, %[[BACK]],
+func.func @heads(%q: tensor<2x4x8x16xf32>, %w: tensor<64x64xf32>, %g: tensor<2x4x8x16xf32>)
+    -> (tensor<2x8x64xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) {
+  %a = nn.attention %q, %q, %q scale = 0.25 : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x8x16xf32>
+  %t = nn.transpose %a permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %r = nn.reshape %t : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %o = nn.contract %r, %w lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+    : (tensor<2x8x64xf32>, tensor<64x64xf32>) -> tensor<2x8x64xf32>
+  %dq, %dk, %dv = nn.attention_grad %q, %q, %q, %a, %g scale = 0.25 {nn.role = "input_gradient"}
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+    -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  return %o, %dq, %dk, %dv : tensor<2x8x64xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>
+}
+
+// -----
+
+// Where another reader needs it as it is there would be a copy all the same; where all read it through views there is none.
+// CHECK-LABEL: func.func @kept
+// CHECK: %[[OUT:.+]] = nn.attention
+// CHECK: nn.transpose %[[OUT]] permutation = [0, 2, 1, 3] :
+// CHECK-NOT: nn.transpose
+// CHECK: %[[SECOND:.+]] = nn.attention
+// CHECK: nn.transpose %[[SECOND]]
+// CHECK: nn.exp %[[SECOND]]
+// CHECK: return %[[OUT]]
+func.func @kept(%q: tensor<2x4x8x16xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x8x64xf32>, tensor<2x8x4x16xf32>, tensor<2x4x8x16xf32>) {
+  %a = nn.attention %q, %q, %q scale = 0.25 : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x8x16xf32>
+  %t = nn.transpose %a permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %r = nn.reshape %t : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %0 = nn.exp %r : (tensor<2x8x64xf32>) -> tensor<2x8x64xf32>
+  %b = nn.attention %q, %q, %q scale = 0.5 : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x8x16xf32>
+  %u = nn.transpose %b permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %1 = nn.exp %u : (tensor<2x8x4x16xf32>) -> tensor<2x8x4x16xf32>
+  %2 = nn.exp %b : (tensor<2x4x8x16xf32>) -> tensor<2x4x8x16xf32>
+  return %a, %0, %1, %2 : tensor<2x4x8x16xf32>, tensor<2x8x64xf32>, tensor<2x8x4x16xf32>, tensor<2x4x8x16xf32>
+}
+
+// -----
+
+// In a loop over microbatches it is the same.
+#mesh = #dist.mesh<[temporal "mb"=2]>
+!batch = tensor<4x4xf32, #dist.local<#mesh, [4, 4]>>
+!part = tensor<2x4xf32, #dist.local<#mesh, [4{"mb"}, 4]>>
+!padded = tensor<2x8xf32, #dist.local<#mesh, [4{"mb"}, 8]>>
+!whole = tensor<4x8xf32, #dist.local<#mesh, [4, 8]>>
+module attributes {dist.mesh = #mesh} {
+// CHECK-LABEL: func.func @loop
+// CHECK: dist.slice
+// CHECK-NEXT: nn.concat %{{.+}}, %{{.+}} dim = 1
+// CHECK-NEXT: dist.accumulate
+func.func @loop(%x: !batch) -> !whole {
+  %0 = dist.repeat "mb" {
+    %a = dist.slice %x ["mb"] dim 0 : !batch -> !part
+    %low = nn.pad %a low = [0, 0] high = [0, 4] value = 0.0 : f32 : !part -> !padded
+    %high = nn.pad %a low = [0, 4] high = [0, 0] value = 0.0 : f32 : !part -> !padded
+    %1 = nn.add %low, %high : (!padded, !padded) -> !padded
+    dist.accumulate %1 in [f32] : !padded
+  } : !whole
+  return %0 : !whole
+}
 }
