@@ -345,9 +345,8 @@ private:
       Value addend = stretch.microbatches->addends()[sum];
       auto nothing = nn::BroadcastOp::create(
           inside, addend.getLoc(), stretch.microbatches->sumType(sum), scalar, ArrayRef<int64_t>());
-      if (Operation *maker = rootOf(addend).getDefiningOp())
-        if (Attribute role = maker->getAttr(nn::kRoleAttr))
-          nothing->setAttr(nn::kRoleAttr, role);
+      if (Attribute role = stretch.microbatches->roleOf(sum))
+        nothing->setAttr(nn::kRoleAttr, role);
       results.push_back(nothing);
     }
     return end(routine, inside, results, "start");

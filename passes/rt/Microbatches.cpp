@@ -146,16 +146,20 @@ TypedAttr Microbatches::startOf(unsigned number) const {
   return neutralAttr(kinds[number], element);
 }
 
+Attribute Microbatches::roleOf(unsigned number) const {
+  Operation *maker = addends()[number].getDefiningOp();
+  while (isa_and_present<TransitionOpInterface>(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  return maker ? maker->getAttr(nn::kRoleAttr) : Attribute();
+}
+
 Value Microbatches::add(OpBuilder &builder, Value sum, Value value, unsigned number) const {
   auto kept = cast<RankedTensorType>(dist::RepeatOp(loop).getResult(number).getType());
   Type wide = cast<TypeAttr>(end().getAccumulate()[number]).getValue();
   Location loc = value.getLoc();
-  // Also of an addend that came over the network.
-  Operation *maker = addends()[number].getDefiningOp();
-  while (isa_and_present<TransitionOpInterface>(maker))
-    maker = maker->getOperand(0).getDefiningOp();
+  Attribute role = roleOf(number);
   auto keepRole = [&](Operation *op) {
-    if (Attribute role = maker ? maker->getAttr(nn::kRoleAttr) : Attribute())
+    if (role)
       op->setAttr(nn::kRoleAttr, role);
     return op->getResult(0);
   };

@@ -33,6 +33,9 @@ public:
   mlir::Type sumType(unsigned number) const {
     return dist::RepeatOp(loop).getResult(number).getType();
   }
+  /// What addend `number` serves (nn.role; null: the forward pass), also if it came over the
+  /// network.
+  mlir::Attribute roleOf(unsigned number) const;
   /// The elements of a sum of nothing: `add` makes of it, and the addend of that number, this
   /// addend, bit for bit.
   mlir::TypedAttr startOf(unsigned number) const;
