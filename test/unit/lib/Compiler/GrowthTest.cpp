@@ -35,7 +35,8 @@ Growth growthOf(int64_t layers, int64_t microbatches, const char *mesh) {
   Growth growth;
   if (succeeded(compilation)) {
     PhaseOptions &options = compilation->options.phases;
-    options.bindings.dims = {{"batch", 16}, {"seq", 8}};
+    // More than one row of a microbatch on each rank: sums over rows are cut into groups of them.
+    options.bindings.dims = {{"batch", 32}, {"seq", 8}};
     options.mesh = *Mesh::parse(mesh);
     options.zero = {*mesh ? 1u : 0u, ""};
     options.train = true;
