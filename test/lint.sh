@@ -45,6 +45,9 @@ report "paths of one machine" \
   "$(git grep -nE "(^|[^[:alnum:]_./-])$(printf %s "$PWD" | sed 's/[^[:alnum:]_/-]/\\&/g')/" | head)"
 report "errors and warnings are told by tellError and tellWarning, which bound and escape them" \
   "$(git grep -nE 'errs\(\) <<.*(error|warning): ' -- 'lib/*.cpp' 'passes/*.cpp' 'dialects/*.cpp' 'tools/*.cpp' | head)"
+report "tools that tools/quickstart.sh runs without having built them" \
+  "$(comm -13 <(sed -n 's/^cmake --build.*--target //p' tools/quickstart.sh | tr ' ' '\n' | sort) \
+    <(grep -ohE '\$bin"?/weft-[a-z]+' tools/quickstart.sh test/real-models/minilm.sh | grep -oE 'weft-[a-z]+' | sort -u))"
 report "TODO without an issue number" \
   "$(git grep -nE 'TODO' -- '*.cpp' '*.h' '*.td' | grep -vE 'TODO\(#[0-9]+\): .+' | head)"
 [ $failures -eq 0 ] && echo "lint: clean" || { echo "lint: $failures rule(s) broken"; exit 1; }
