@@ -52,7 +52,7 @@ private:
   /// compute it as it reads it.
   SmallVector<Reader> readersOf(Operation *op) const {
     Value value = op->getResult(0);
-    const int64_t elements = cast<RankedTensorType>(value.getType()).getNumElements();
+    const int64_t elements = elementsOf(value);
     SmallVector<Reader> readers;
     bool all = forEachUse(value, [&](OpOperand &use) {
       Operation *user = use.getOwner();
@@ -107,16 +107,14 @@ private:
     int64_t read = 0, givenBytes = 0;
     double flops = 0;
     for (Reader &reader : readers) {
-      if (!addCopy(op, bytes / kMuch, readBy(*reader.cut), reader))
+      if (!addCopy(op, bytes / kMuchSmaller, readBy(*reader.cut), reader))
         return;
       for (Value leaf : reader.leaves) {
         read += bytesOf(leaf);
         if (!isBefore(leaf) && given.insert(leaf))
           givenBytes += bytesOf(leaf);
       }
-      for (Operation *copy : reader.copies)
-        flops += cast<ShardableOpInterface>(copy).getFlopsPerPoint() *
-                 cast<RankedTensorType>(copy->getResult(0).getType()).getNumElements();
+      flops += flopsOf(reader.copies.getArrayRef());
     }
     const int64_t saved = bytes * int64_t(readers.size() + 1) - read - givenBytes;
     if (2 * givenBytes > bytes || flops > target.traits().flopsPerByte * saved)
@@ -179,9 +177,6 @@ private:
     }
     cut.segment.ops.assign(kept.rbegin(), kept.rend());
   }
-
-  /// Times smaller than a value: what may be given instead of it.
-  static constexpr int64_t kMuch = 16;
 
   Stretch &stretch;
   const Target &target;

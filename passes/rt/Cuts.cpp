@@ -1,6 +1,7 @@
 // What becomes of a program that is cut into routines.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/Cuts.h"
+#include "passes/rt/Roles.h"
 
 #include "dialects/nn/IR/Nn.h"
 
@@ -11,10 +12,9 @@ using namespace weft::rt;
 StringRef weft::rt::nameOf(const Segment &segment) {
   bool forward = false, backward = false, update = false;
   for (Operation *op : segment.ops) {
-    auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-    forward |= !role;
-    update |= role && role.getValue() == nn::kRoleOptimizer;
-    backward |= role && role.getValue() != nn::kRoleOptimizer;
+    forward |= !op->hasAttr(nn::kRoleAttr);
+    update |= isOfUpdate(op);
+    backward |= isOfGradient(op);
   }
   if (segment.ops.empty())
     return "sum";

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/FusionChoice.h"
 #include "passes/rt/LibraryLayout.h"
+#include "passes/rt/Roles.h"
 
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
@@ -25,8 +26,6 @@ namespace {
 /// Whoever reads through views goes through all of them; one behind more than
 /// this is copied.
 constexpr unsigned kMostViews = 64;
-
-int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 
 using Cuts = FusionChoice::Cuts;
 
@@ -153,12 +152,7 @@ std::optional<ValueLayout> weft::rt::layoutOf(Value value,
 /// pass computes from activations would be kept instead of them, or beside
 /// them, if the forward pass computed it; an update of a state can overwrite it
 /// if its kernel does nothing else.
-static unsigned timeOf(Operation *op) {
-  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-  return !role ? 0 : role.getValue() == nn::kRoleOptimizer ? 2 : 1;
-}
-
-static bool isOptimizer(Operation *op) { return timeOf(op) == 2; }
+static unsigned timeOf(Operation *op) { return isOfUpdate(op) ? 2 : isOfGradient(op) ? 1 : 0; }
 
 /// Microbatches come one after the other: a kernel for two of them would make
 /// the activations of both live at once. So do sections of a stage's program: what
@@ -279,7 +273,7 @@ void FusionChoice::formGroups(Block &block) {
 /// One number that several larger kernels read, such as the learning rate: to
 /// take it in would tie them all together.
 bool FusionChoice::isSharedNumber(Operation *producer, Operation *consumer) const {
-  if (!isOptimizer(consumer) || elementsOf(producer->getResult(0)) != 1)
+  if (!isOfUpdate(consumer) || elementsOf(producer->getResult(0)) != 1)
     return false;
   unsigned from = groupOf.lookup(producer), into = groupOf.lookup(consumer);
   if (groups[into].elements == 1)
@@ -301,7 +295,7 @@ bool FusionChoice::joinsGradients(Operation *producer, Operation *consumer) cons
   auto readsMany = [](Operation *op) {
     return llvm::any_of(op->getOperands(), [](Value operand) { return elementsOf(operand) > 1; });
   };
-  return isOptimizer(consumer) && elementsOf(consumer->getResult(0)) == 1 &&
+  return isOfUpdate(consumer) && elementsOf(consumer->getResult(0)) == 1 &&
          elementsOf(producer->getResult(0)) == 1 &&
          llvm::any_of(groups[groupOf.lookup(producer)].ops, readsMany);
 }

@@ -64,12 +64,22 @@ bool isFree(mlir::Operation *op);
 /// of `operand` only (-1: of no operand in particular), ascending.
 llvm::SmallVector<int64_t> cutsOf(mlir::Operation *op, int operand);
 
+inline int64_t elementsOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType()).getNumElements();
+}
+
 /// Whether an element is computed about as soon as it is read: an elementwise op of one operation.
 bool isCheap(mlir::Operation *op);
 
 /// Whether whoever reads the result of `op` may compute it itself: it is cheap, and no update,
 /// which overwrites what it would be computed from.
 bool mayBeCopied(mlir::Operation *op);
+
+/// The operations that such copies take.
+double flopsOf(llvm::ArrayRef<mlir::Operation *> copies);
+
+/// Times smaller than a value: what may be in memory instead of it.
+inline constexpr int64_t kMuchSmaller = 16;
 
 /// Whether a kernel that computes what `use` reads does so once for each of `elements`: others
 /// (windows, products) would for each operation with it.

@@ -1,6 +1,7 @@
 // Ops that are computed again by whoever reads their result, because that moves fewer bytes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/FusionChoice.h"
+#include "passes/rt/Roles.h"
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/OpInterfaces.h"
@@ -9,21 +10,19 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::rt;
 
-static int64_t elementsOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getNumElements();
-}
+bool weft::rt::mayBeCopied(Operation *op) { return isCheap(op) && !isOfUpdate(op); }
 
-static bool isOptimizer(Operation *op) {
-  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-  return role && role.getValue() == nn::kRoleOptimizer;
+double weft::rt::flopsOf(ArrayRef<Operation *> copies) {
+  double flops = 0;
+  for (Operation *copy : copies)
+    flops += cast<ShardableOpInterface>(copy).getFlopsPerPoint() * elementsOf(copy->getResult(0));
+  return flops;
 }
-
-bool weft::rt::mayBeCopied(Operation *op) { return isCheap(op) && !isOptimizer(op); }
 
 bool weft::rt::readsOnce(OpOperand &use, int64_t elements) {
   Operation *user = use.getOwner();
   auto shardable = dyn_cast<ShardableOpInterface>(user);
-  if (isOptimizer(user) || isFree(user) || !shardable || elementsOf(use.get()) > elements)
+  if (isOfUpdate(user) || isFree(user) || !shardable || elementsOf(use.get()) > elements)
     return false;
   return isa<ElementwiseOpInterface>(user) ||
          shardable.getOwnFactorRule().points() * shardable.getFlopsPerPoint() <= elements;
@@ -159,7 +158,7 @@ private:
     int64_t written = 0, read = 0;
     double flops = 0;
     for (Reader &reader : readers) {
-      if (!addCopy(op, bytes / kMuch, reader) || !hasRoom(reader))
+      if (!addCopy(op, bytes / kMuchSmaller, reader) || !hasRoom(reader))
         return;
       llvm::SetVector<Value> inputs = inputsOf(choice.groups[reader.group]);
       for (Value leaf : reader.leaves)
@@ -168,15 +167,14 @@ private:
           if (kept.insert(leaf) && !isInMemory(leaf))
             written += bytesOf(leaf);
         }
-      for (Operation *copy : reader.copies)
-        flops +=
-            cast<ShardableOpInterface>(copy).getFlopsPerPoint() * elementsOf(copy->getResult(0));
+      flops += flopsOf(reader.copies.getArrayRef());
     }
     int64_t keptBytes = 0;
     for (Value leaf : kept)
       keptBytes += bytesOf(leaf);
     int64_t saved = bytes * int64_t(readers.size() + 1) - read - written;
-    if (keptBytes > bytes + bytes / kMuch || flops > choice.target.traits().flopsPerByte * saved)
+    if (keptBytes > bytes + bytes / kMuchSmaller ||
+        flops > choice.target.traits().flopsPerByte * saved)
       return;
     for (Reader &reader : readers) {
       Group &group = choice.groups[reader.group];
@@ -186,9 +184,6 @@ private:
       choice.readByCopies.insert(reader.leaves.begin(), reader.leaves.end());
     }
   }
-
-  /// Times smaller than a value: what may be written to spare it.
-  static constexpr int64_t kMuch = 16;
 
   FusionChoice &choice;
   Block &block;

@@ -1,6 +1,7 @@
 // Kernels of the forward pass that gradients join.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/FusionChoice.h"
+#include "passes/rt/Roles.h"
 
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
@@ -28,7 +29,7 @@ public:
       libraries += choice.classes.lookup(&op) == FusionClass::Library;
     }
     for (Operation &op : block)
-      if (choice.classes.lookup(&op) == FusionClass::Kernel && isGradient(&op) &&
+      if (choice.classes.lookup(&op) == FusionClass::Kernel && isOfGradient(&op) &&
           !cast<KernelOpInterface>(op).getLibraryCall())
         for (unsigned i = 0; i < op.getNumOperands(); ++i)
           if (Operation *producer = choice.edgeTo(&op, i).first;
@@ -37,11 +38,6 @@ public:
   }
 
 private:
-  static bool isGradient(Operation *op) {
-    auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-    return role && role.getValue() != nn::kRoleOptimizer;
-  }
-
   bool isOneTurn(Operation *producer, Operation *consumer) const {
     auto groupOf = [&](Operation *op) -> const FusionChoice::Group & {
       return choice.groups[choice.groupOf.lookup(op)];

@@ -6,6 +6,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/FusionChoice.h"
+#include "passes/rt/Roles.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Support/Repeats.h"
 
@@ -54,11 +55,6 @@ static bool communicates(Operation *op) {
   return transition && transition.isCommunication();
 }
 
-static bool isOptimizer(Operation *op) {
-  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-  return role && role.getValue() == nn::kRoleOptimizer;
-}
-
 Segments::Segments(ArrayRef<Operation *> ops, bool everything, int64_t bucketBytes,
                    llvm::function_ref<bool(Operation *)> numbered,
                    llvm::function_ref<bool(Value)> isBefore)
@@ -98,7 +94,7 @@ void Segments::findLate(ArrayRef<Operation *> ops) {
   for (Operation *op : llvm::reverse(ops)) {
     bool late = communicates(op) && !apart.contains(op);
     forEachReader(op, [&](Operation *reader) {
-      late &= !reader || isOptimizer(reader) ||
+      late &= !reader || isOfUpdate(reader) ||
               (apart.contains(reader) && apart.lookup(reader) == Apart::Late);
     });
     if (late)
@@ -154,7 +150,7 @@ void Segments::formLine(ArrayRef<Operation *> ops) {
   borders.clear();
   llvm::DenseSet<Operation *> waiting(early);
   for (Operation *op : ops) {
-    bool optimizer = isOptimizer(op);
+    bool optimizer = isOfUpdate(op);
     for (Value operand : op->getOperands())
       forEachRoot(operand, [&](Value root) { optimizer |= isLast.lookup(root.getDefiningOp()); });
     isLast[op] = optimizer;

@@ -3,6 +3,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
+#include "passes/rt/Roles.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Interfaces/TensorTypes.h"
@@ -30,7 +31,7 @@ public:
   void run() {
     SmallVector<Operation *> sums;
     for (Operation &op : block)
-      if (isOptimizer(&op) && op.getNumResults() == 1 && sumsUp(&op))
+      if (isOfUpdate(&op) && op.getNumResults() == 1 && sumsUp(&op))
         sums.push_back(&op);
     for (Operation *sum : llvm::reverse(sums))
       separate(sum);
@@ -41,10 +42,6 @@ private:
   /// is first.
   using Place = std::pair<int64_t, int64_t>;
 
-  static bool isOptimizer(Operation *op) {
-    auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-    return role && role.getValue() == nn::kRoleOptimizer;
-  }
   static ArrayRef<int64_t> shapeOf(Value value) {
     return cast<RankedTensorType>(value.getType()).getShape();
   }
@@ -70,7 +67,7 @@ private:
   void separate(Operation *reader) {
     for (OpOperand &operand : reader->getOpOperands()) {
       Operation *op = operand.get().getDefiningOp();
-      if (!op || !isOptimizer(op) || op->getNumResults() != 1 || op->getNumOperands() == 0 ||
+      if (!op || !isOfUpdate(op) || op->getNumResults() != 1 || op->getNumOperands() == 0 ||
           elements(op) == 1 || !(isPointwise(op) || isReshaped(op)))
         continue;
       // A square reads its operand twice: both are the same copy.

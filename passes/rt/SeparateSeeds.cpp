@@ -3,6 +3,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
+#include "passes/rt/Roles.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
 
@@ -18,11 +19,6 @@ using namespace weft;
 using namespace weft::rt;
 
 namespace {
-
-bool isOfGradient(Operation *op) {
-  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-  return role && role.getValue() != nn::kRoleOptimizer;
-}
 
 /// What makes `number` in its block, the last op first. Nothing, if library calls do, which are
 /// dear, or loops, or the number is made for gradients alone.
