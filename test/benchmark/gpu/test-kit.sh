@@ -187,7 +187,7 @@ END
     cp "$kit.build/emulated/libcuda.so.1" "$work/driver"
     for shape in "D128 T4096 B4 heads 32/8" "D64 T1024" "heads 16/16 full"; do
       LD_LIBRARY_PATH=$work/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$kit/attention" --graphs --shape "$shape" \
-        --properties "$here/emulation/h200-by-hand.json" > "$work/plans.log" 2>&1
+        --properties "$here/emulation/h200.json" > "$work/plans.log" 2>&1
       code=$?
       cat "$work/plans.log"
       grep -q "cannot open libcudnn" "$work/plans.log" && { echo "skipped: no cuDNN here"; exit 77; }

@@ -12,7 +12,7 @@ namespace weft::gpukit {
 
 AttentionReference::AttentionReference(const AttentionShape &shape, const AttentionData &data,
                                        int64_t batch, int64_t keyHead)
-    : shape(shape), keyHead(keyHead) {
+    : shape(shape), roundsOutput(data.roundsOutput), keyHead(keyHead) {
   int64_t d = shape.depth, time = shape.time;
   auto packed = [&](int64_t head) {
     Matrix matrix(size_t(time * d));
@@ -84,7 +84,7 @@ void AttentionReference::forwardRow(int64_t member, int64_t t) {
   const double *gradient = row(gradients[size_t(member)], t);
   double product = 0;
   for (int64_t i = 0; i < d; ++i)
-    product += gradient[i] * output[i];
+    product += gradient[i] * (roundsOutput ? bf16Value(bf16Bits(float(output[i]))) : output[i]);
   rowSums[size_t(member)][size_t(t)] = product;
 }
 

@@ -14,6 +14,9 @@ namespace weft::gpukit {
 struct AttentionData {
   uint64_t seedPacked = 31, seedGradient = 32;
   float sigma = 1;
+  /// The output that backward is given has been rounded, which counts where rows of the gradient are differences of large
+  /// terms. False: the derivative itself.
+  bool roundsOutput = true;
 };
 
 /// One key head, with all query heads that read it. Everything comes from the
@@ -45,6 +48,7 @@ private:
   void forwardRow(int64_t member, int64_t t);
 
   AttentionShape shape;
+  bool roundsOutput;
   int64_t keyHead;
   Matrix keys, keysTransposed, values;
   std::vector<Matrix> queries, outputs, gradients; ///< by member

@@ -20,11 +20,15 @@ Check compare(const std::vector<double> &out, const std::vector<double> &referen
     double difference = std::fabs(out[i] - reference[i]);
     error += difference * difference;
     scale += reference[i] * reference[i];
-    worst = std::max(worst, difference);
   }
+  double rms = std::sqrt(scale / double(check.compared));
+  for (size_t i = 0; i < check.compared; ++i)
+    if (std::isfinite(out[i]) && std::isfinite(reference[i]))
+      worst = std::max(worst,
+                       std::fabs(out[i] - reference[i]) / std::max(rms, std::fabs(reference[i])));
   if (scale > 0) {
     check.normError = std::sqrt(error / scale);
-    check.elementError = worst / std::sqrt(scale / double(check.compared));
+    check.elementError = worst;
   } else {
     // A reference of zeros shows nothing unless the output is exactly zero.
     check.normError = check.elementError = error > 0 ? INFINITY : 0;

@@ -14,7 +14,7 @@ struct Tolerance {
   double norm;    ///< bound of |out - ref| / |ref|, Euclidean over all compared
                   ///< elements
   double element; ///< bound of every |out_i - ref_i| over the root mean square
-                  ///< of ref
+                  ///< of ref, or over |ref_i|, which it is rounded to, where that is larger
 };
 
 /// bf16 results of fp32 accumulation: each rounded to 8 bits, 2^-9 of itself at
