@@ -14,8 +14,8 @@ namespace weft::gpukit {
 struct AttentionData {
   uint64_t seedPacked = 31, seedGradient = 32;
   float sigma = 1;
-  /// The output that backward is given has been rounded, which counts where rows of the gradient are differences of large
-  /// terms. False: the derivative itself.
+  /// The output that backward is given has been rounded, which counts where rows of the gradient
+  /// are differences of large terms. False: the derivative itself.
   bool roundsOutput = true;
 };
 
