@@ -1,4 +1,4 @@
-// Functions that a GPU has no instruction for, in f64.
+// Functions that a GPU has no instruction for.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Functions.h"
 #include "passes/cuda/Passes.h"
@@ -34,10 +34,27 @@ template <typename Op> struct Expand : OpRewritePattern<Op> {
           type.isF64()
               ? operand
               : arith::ExtFOp::create(rewriter, loc, rewriter.getF64Type(), operand).getResult());
-    Value result = function({rewriter, loc}, operands);
+    Value result = function({rewriter, loc, rewriter.getF64Type()}, operands);
     if (!type.isF64())
       result = arith::TruncFOp::create(rewriter, loc, type, result);
     rewriter.replaceOp(op, result);
+    return success();
+  }
+
+  Function function;
+};
+
+/// Computes an op of an f32 in f32.
+template <typename Op> struct ExpandSingle : OpRewritePattern<Op> {
+  using Function = Value (*)(Numbers, Value);
+  ExpandSingle(MLIRContext *context, Function function)
+      : OpRewritePattern<Op>(context, /*benefit=*/2), function(function) {}
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return failure();
+    rewriter.replaceOp(op,
+                       function({rewriter, op.getLoc(), rewriter.getF32Type()}, op->getOperand(0)));
     return success();
   }
 
@@ -76,6 +93,8 @@ struct ExpandFunctions : weft::cuda::impl::ExpandFunctionsBase<ExpandFunctions> 
     patterns.add<Expand<math::TanOp>>(context, unary<tanOf>);
     patterns.add<Expand<math::TanhOp>>(context, unary<tanhOf>);
     patterns.add<Expand<arith::RemFOp>>(context, binary<remainderOf>);
+    patterns.add<ExpandSingle<math::ExpOp>>(context, singleExpOf);
+    patterns.add<ExpandSingle<math::TanhOp>>(context, singleTanhOf);
     GreedyRewriteConfig config;
     config.enableFolding(false).enableConstantCSE(false);
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);

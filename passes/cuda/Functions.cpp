@@ -21,10 +21,10 @@ static constexpr double kLn2High = 0x1.62e42fee00000p-1, kLn2Low = 0x1.a39ef3579
 //===----------------------------------------------------------------------===//
 
 Value Numbers::number(double value) const {
-  return arith::ConstantOp::create(builder, loc, builder.getF64FloatAttr(value));
+  return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value));
 }
 Value Numbers::integer(int64_t value) const {
-  return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
+  return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(word(), value));
 }
 Value Numbers::add(Value a, Value b) const { return arith::AddFOp::create(builder, loc, a, b); }
 Value Numbers::sub(Value a, Value b) const { return arith::SubFOp::create(builder, loc, a, b); }
@@ -40,12 +40,8 @@ Value Numbers::floor(Value a) const { return math::FloorOp::create(builder, loc,
 Value Numbers::withSign(Value magnitude, Value sign) const {
   return math::CopySignOp::create(builder, loc, magnitude, sign);
 }
-Value Numbers::bits(Value a) const {
-  return arith::BitcastOp::create(builder, loc, builder.getI64Type(), a);
-}
-Value Numbers::ofBits(Value a) const {
-  return arith::BitcastOp::create(builder, loc, builder.getF64Type(), a);
-}
+Value Numbers::bits(Value a) const { return arith::BitcastOp::create(builder, loc, word(), a); }
+Value Numbers::ofBits(Value a) const { return arith::BitcastOp::create(builder, loc, type, a); }
 Value Numbers::less(Value a, double b) const {
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, a, number(b));
 }
@@ -390,7 +386,7 @@ Value weft::cuda::remainderOf(Numbers n, Value x, Value y) {
         scf::ConditionOp::create(builder, loc, goesOn, rest);
       },
       [&](OpBuilder &builder, Location loc, ValueRange rest) {
-        Numbers inner{builder, loc};
+        Numbers inner{builder, loc, n.type};
         // No quotient overflows: a multiple of the divisor will do.
         Value by = divisor;
         for (double factor : {0x1p600, 0x1p600}) {

@@ -1,13 +1,14 @@
-// Functions of f64 by arithmetic alone.
+// Functions by the arithmetic that a GPU has.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Of what a GPU has only addition, product, fma, quotient, square root, rounding to an integer and
-// comparisons of f64 are
-// used, which IEEE 754 defines to the bit: results are the same on every GPU, and on a CPU. Errors
-// are a few units
-// in the last place of f64; limits and NaN are those of libm. Sine, cosine and tangent of numbers
-// beyond 2^50 are those of a
-// number nearby (three words of pi).
+// Those of f64 use addition, product, fma, quotient, square root, rounding to an integer and
+// comparisons alone, which IEEE 754 defines to the bit: results are the same on every GPU, and on a
+// CPU. Errors are a few units in the last place; limits and NaN are those of libm. Sine, cosine and
+// tangent of numbers beyond 2^50 are those of a number nearby (three words of pi).
+//
+// The exponential and the hyperbolic tangent of f32 (Singles.cpp) are what training spends its time
+// in beside memory. They stand on the GPU's approximate 2^x and 1/x (errors of 2^-22 and 1 unit,
+// PTX ISA 9.7.3), as those of CUDA's own library do: errors of 2 and 4 units in the last place.
 #ifndef WEFT_PASSES_CUDA_FUNCTIONS_H
 #define WEFT_PASSES_CUDA_FUNCTIONS_H
 
@@ -16,10 +17,13 @@
 
 namespace weft::cuda {
 
-/// Builds arithmetic of f64.
+/// Builds arithmetic of one type.
 struct Numbers {
   mlir::OpBuilder &builder;
   mlir::Location loc;
+  mlir::FloatType type;
+
+  mlir::Type word() const { return builder.getIntegerType(type.getIntOrFloatBitWidth()); }
 
   mlir::Value number(double value) const;
   mlir::Value integer(int64_t value) const;
@@ -66,6 +70,10 @@ mlir::Value tanOf(Numbers n, mlir::Value x);
 mlir::Value tanhOf(Numbers n, mlir::Value x);
 /// x - y trunc(x / y), exactly.
 mlir::Value remainderOf(Numbers n, mlir::Value x, mlir::Value y);
+
+/// Of f32.
+mlir::Value singleExpOf(Numbers n, mlir::Value x);
+mlir::Value singleTanhOf(Numbers n, mlir::Value x);
 
 } // namespace weft::cuda
 

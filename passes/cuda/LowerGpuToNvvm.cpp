@@ -35,6 +35,9 @@ using namespace mlir;
 /// What NVPTX selects of `math`, for f32 and f64. Anything else would end in a call of a function
 /// that nobody has, or in LLVM's abort.
 static bool isSelected(Operation *op) {
+  if (auto power = dyn_cast<math::Exp2Op>(op))
+    return power.getType().isF32() &&
+           bitEnumContainsAll(power.getFastmath(), arith::FastMathFlags::afn);
   return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::FmaOp,
              math::RoundEvenOp, math::SqrtOp, math::TruncOp>(op);
 }

@@ -66,12 +66,13 @@ def TakeMember : Pass<"cuda-take-member", "::mlir::func::FuncOp"> {
 }
 
 def ExpandFunctions : Pass<"cuda-expand-functions"> {
-  let summary = "make functions that a GPU lacks arithmetic of f64";
+  let summary = "make functions that a GPU lacks arithmetic";
   let description = [{
-    **Requires** scalars, behind `kernels-expand-math`, which has the functions of f32 that matter for speed.
+    **Requires** scalars, behind `kernels-expand-math`, which has most functions of f32 that matter for speed.
     **Ensures** that of `math` only what is an instruction is left (`cuda-lower-gpu-to-nvvm` has the list), and no
-    `arith.remf`: functions of f64, and those of f32 that are rare, are series in f64 (`passes/cuda/Functions.h`). libdevice would
-    have them, but has to be installed, and its license to be told.
+    `arith.remf`: functions of f64, and those of f32 that are rare, are series in f64; exp and tanh of f32 stand on the GPU's
+    approximate 2^x and 1/x (`passes/cuda/Functions.h`), which `fastmath<afn>` asks for: an emulation computes these two exactly.
+    libdevice would have all of them, but has to be installed, and its license to be told.
 
     Example: `test/passes/cuda/expand-functions.mlir`.
   }];

@@ -20,7 +20,8 @@ void weft::cuda::buildGpuPipeline(OpPassManager &manager) {
   OpPassManager &functions = manager.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   // Index arithmetic was emitted for each lane anew.
   functions.addPass(createCSEPass());
-  functions.addPass(kernels::createExpandMath({/*keepBFloat16Casts=*/true}));
+  functions.addPass(
+      kernels::createExpandMath({/*keepBFloat16Casts=*/true, /*keepExponentials=*/true}));
   functions.addPass(createExpandFunctions());
   functions.addPass(createCSEPass());
 }

@@ -231,11 +231,12 @@ struct ExpandMath : weft::kernels::impl::ExpandMathBase<ExpandMath> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-      return llvm::is_contained({"math.expm1", "math.log", "math.log1p", "math.tanh", "math.erf"},
-                                name);
+    populateMathPolynomialApproximationPatterns(patterns, [&](StringRef name) {
+      return llvm::is_contained({"math.expm1", "math.log", "math.log1p", "math.erf"}, name) ||
+             (name == "math.tanh" && !keepExponentials);
     });
-    patterns.add<ExpandExp>(&getContext());
+    if (!keepExponentials)
+      patterns.add<ExpandExp>(&getContext());
     patterns.add<ComputeBFloat16Wider, RoundDoubleToBFloat16, ExtendBFloat16ToDouble,
                  ConvertLongToBFloat16<arith::SIToFPOp, arith::ShRSIOp>,
                  ConvertLongToBFloat16<arith::UIToFPOp, arith::ShRUIOp>>(&getContext());

@@ -41,6 +41,8 @@ def ExpandMath : Pass<"kernels-expand-math"> {
   let options = [
     Option<"keepBFloat16Casts", "keep-bfloat16-casts", "bool", "false",
            "Leave conversions between bf16 and f32, for processors whose own round to nearest even and keep subnormals.">,
+    Option<"keepExponentials", "keep-exponentials", "bool", "false",
+           "Leave exp and tanh of f32, for processors with an instruction for powers of two.">,
   ];
   let dependentDialects = ["::mlir::vector::VectorDialect"];
 }

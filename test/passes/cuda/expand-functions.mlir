@@ -1,11 +1,12 @@
 // RUN: weft-opt %s --cuda-expand-functions | FileCheck %s
-// RUN: weft-opt %s --kernels-expand-math=keep-bfloat16-casts --cuda-expand-functions | FileCheck %s --check-prefix=SINGLE
+// RUN: weft-opt %s --kernels-expand-math="keep-bfloat16-casts keep-exponentials" --cuda-expand-functions | FileCheck %s --check-prefix=SINGLE
 
 // What is left of math are instructions of the GPU, and a sum of series is no library's.
 // CHECK-LABEL: func.func @double(
 // CHECK-NOT: math.{{exp|log|powf|tanh|sin|erf}}
 // CHECK: math.fma {{.*}} : f64
 // CHECK-NOT: math.{{exp|log|powf|tanh|sin|erf}}
+// CHECK: return
 func.func @double(%x: f64, %y: f64) -> (f64, f64, f64, f64) {
   %0 = math.exp %x : f64
   %1 = math.powf %x, %y : f64
@@ -14,17 +15,21 @@ func.func @double(%x: f64, %y: f64) -> (f64, f64, f64, f64) {
   return %0, %1, %2, %3 : f64, f64, f64, f64
 }
 
-// f32 goes by f64 and is rounded once; the functions that matter for speed stay in f32.
+// f32 goes by f64 and is rounded once; the functions that matter for speed stay in f32, on the GPU's 2^x and 1/x.
 // SINGLE-LABEL: func.func @single(
 // SINGLE-NOT: f64
-// SINGLE: math.fma {{.*}} : f32
+// SINGLE: math.exp2 {{.*}} fastmath<afn> : f32
+// SINGLE-NOT: f64
+// SINGLE: arith.divf {{.*}} fastmath<afn> : f32
+// SINGLE-NOT: math.{{exp|tanh}}
 // SINGLE: arith.extf {{.*}} : f32 to f64
 // SINGLE: math.fma {{.*}} : f64
 // SINGLE: arith.truncf {{.*}} : f64 to f32
-func.func @single(%x: f32) -> (f32, f32) {
+func.func @single(%x: f32) -> (f32, f32, f32) {
   %0 = math.exp %x : f32
-  %1 = math.atan %x : f32
-  return %0, %1 : f32, f32
+  %1 = math.tanh %x : f32
+  %2 = math.atan %x : f32
+  return %0, %1, %2 : f32, f32, f32
 }
 
 // A remainder is exact: long division, not a quotient that is rounded.

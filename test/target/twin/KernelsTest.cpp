@@ -63,7 +63,7 @@ static std::vector<KernelCase> tails() {
 }
 
 TEST(TwinKernels, Tails) { check(tails(), 200); }
-TEST(TwinKernels, Elementwise) { check(elementwiseCases(volume(1, 4), 1), 300); }
+TEST(TwinKernels, Elementwise) { check(elementwiseCases(volume(1, 4), 1), 285); }
 /// Where one value ends and another begins within what a thread takes at a time.
 static std::vector<KernelCase> joints() {
   CaseBuilder b(7);
@@ -125,6 +125,7 @@ TEST(TwinKernels, IndexedAndOrdered) { check(indexCases(volume(3, 40), 4), 10); 
 TEST(TwinKernels, ContractAndConvolution) { check(contractCases(volume(2, 30), 5), 1); }
 TEST(TwinKernels, Composite) { check(compositeCases(volume(3, 40), 6), 1); }
 TEST(TwinKernels, RandomGraphs) {
-  check(randomGraphs(volume(60, 600), 21, {"f32", "f64", "f32", "bf16"}), 10);
+  // Nearly all have an exponential, and are held to the reference.
+  check(randomGraphs(volume(60, 600), 21, {"f32", "f64", "f32", "bf16"}), 2);
 }
 TEST(TwinKernels, OfModels) { check(modelFusions(), 4); }

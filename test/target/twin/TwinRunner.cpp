@@ -116,7 +116,7 @@ static bool mayBeRegrouped(Operation *op) {
          !isa<arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op);
 }
 
-/// What the CPU calls libm for, where a GPU has series of its own.
+/// What the CPU has libm or polynomials for, where a GPU has other formulas.
 static bool isOfLibrary(Operation *op) {
   return isa<arith::RemFOp, math::AcosOp, math::AcoshOp, math::AsinOp, math::AsinhOp, math::AtanOp,
              math::Atan2Op, math::AtanhOp, math::CosOp, math::CoshOp, math::ErfOp, math::ExpOp,
@@ -131,7 +131,8 @@ static llvm::StringSet<> inexactOf(ModuleOp module) {
                       OpPassManager::Nesting::Implicit);
   manager.enableVerifier(false); // see convert-nn-to-linalg
   manager.addNestedPass<func::FuncOp>(kernels::createConvertNnToLinalg());
-  manager.addNestedPass<func::FuncOp>(kernels::createExpandMath());
+  manager.addNestedPass<func::FuncOp>(
+      kernels::createExpandMath({/*keepBFloat16Casts=*/false, /*keepExponentials=*/true}));
   llvm::StringSet<> inexact;
   if (failed(manager.run(*bodies)))
     return inexact;

@@ -1,4 +1,4 @@
-// Functions of f64 against libm: they are arithmetic, which every processor does alike.
+// Functions against libm: those of f64 are arithmetic, which every processor does alike.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/cuda/Passes.h"
 #include "weft/Registration/Registration.h"
@@ -26,7 +26,7 @@ using namespace mlir;
 namespace {
 
 /// A function of two numbers, of which `op` takes the first or both.
-class Compiled {
+template <typename Number> class Compiled {
 public:
   Compiled(const std::string &op, bool isBinary) {
     llvm::InitializeNativeTarget();
@@ -36,8 +36,10 @@ public:
     registerBuiltinDialectTranslation(registry);
     registerLLVMDialectTranslation(registry);
     MLIRContext context(registry);
-    std::string text = "func.func @f(%x: f64, %y: f64) -> f64 {\n  %r = " + op + " %x" +
-                       (isBinary ? ", %y" : "") + " : f64\n  return %r : f64\n}";
+    std::string type = sizeof(Number) == 8 ? "f64" : "f32";
+    std::string text = "func.func @f(%x: " + type + ", %y: " + type + ") -> " + type +
+                       " {\n  %r = " + op + " %x" + (isBinary ? ", %y" : "") + " : " + type +
+                       "\n  return %r : " + type + "\n}";
     auto module = parseSourceString<ModuleOp>(text, &context);
     PassManager manager(&context);
     manager.addPass(weft::cuda::createExpandFunctions());
@@ -53,15 +55,15 @@ public:
     jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
     llvm::cantFail(jit->addIRModule(
         llvm::orc::ThreadSafeModule(std::move(llvmModule), std::move(llvmContext))));
-    function = llvm::cantFail(jit->lookup("f")).toPtr<double (*)(double, double)>();
+    function = llvm::cantFail(jit->lookup("f")).toPtr<Number (*)(Number, Number)>();
   }
 
-  double operator()(double x, double y = 0) const { return function(x, y); }
+  Number operator()(Number x, Number y = 0) const { return function(x, y); }
   explicit operator bool() const { return function; }
 
 private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
-  double (*function)(double, double) = nullptr;
+  Number (*function)(Number, Number) = nullptr;
 };
 
 /// Steps of f64 between two numbers; those of one bit pattern, and NaNs, are 0 apart.
@@ -119,7 +121,7 @@ const Case kCases[] = {
 TEST(Functions, AreThoseOfLibm) {
   std::mt19937_64 random(7);
   for (const Case &each : kCases) {
-    Compiled compiled(each.op, false);
+    Compiled<double> compiled(each.op, false);
     ASSERT_TRUE(compiled) << each.op;
     double worst = 0, at = 0;
     std::uniform_real_distribution<double> numbers(each.low, each.high);
@@ -142,10 +144,10 @@ TEST(Functions, AreThoseOfLibm) {
 TEST(Functions, OfTwoNumbersAreThoseOfLibm) {
   std::mt19937_64 random(8);
   std::uniform_real_distribution<double> numbers(-20, 20), positive(0, 50);
-  Compiled pow("math.powf", true), atan2("math.atan2", true), rest("arith.remf", true);
+  Compiled<double> pow("math.powf", true), atan2("math.atan2", true), rest("arith.remf", true);
   ASSERT_TRUE(pow && atan2 && rest);
-  auto holds = [](const char *name, const Compiled &compiled, double (*libm)(double, double),
-                  double x, double y, double most) {
+  auto holds = [](const char *name, const Compiled<double> &compiled,
+                  double (*libm)(double, double), double x, double y, double most) {
     EXPECT_LE(stepsBetween(compiled(x, y), libm(x, y)), most)
         << name << " of " << x << " and " << y << " is " << compiled(x, y) << ", not "
         << libm(x, y);
@@ -165,4 +167,45 @@ TEST(Functions, OfTwoNumbersAreThoseOfLibm) {
       holds("atan2", atan2, std::atan2, x, y, 8);
       holds("remainder", rest, std::fmod, x, y, 0);
     }
+}
+
+/// The GPU's powers of two and inverses are exact here: what is left is the error of the formulas.
+TEST(Functions, OfSinglesAreThoseOfLibm) {
+  struct {
+    const char *op;
+    double (*libm)(double);
+    float low, high;
+    double most; // units in the last place of f32
+  } cases[] = {
+      {"math.exp", std::exp, -87, 88, 1.5},     {"math.exp", std::exp, -1, 1, 1.5},
+      {"math.exp", std::exp, -104, -87, 1.5}, // subnormals
+      {"math.tanh", std::tanh, -0.5, 0.5, 1.5}, {"math.tanh", std::tanh, -9, 9, 2.5},
+  };
+  std::mt19937_64 random(9);
+  for (auto &each : cases) {
+    Compiled<float> compiled(each.op, false);
+    ASSERT_TRUE(compiled) << each.op;
+    auto unitsApart = [&](float x) {
+      float expected = float(each.libm(x)), found = compiled(x);
+      if (std::isnan(expected) || std::isnan(found) || std::isinf(expected))
+        return (std::isnan(expected) && std::isnan(found)) || expected == found ? 0 : 1e9;
+      float next = std::nextafter(std::abs(expected), 1e38f);
+      return std::abs(double(found) - each.libm(x)) / (double(next) - std::abs(expected));
+    };
+    double worst = 0;
+    float at = 0;
+    std::uniform_real_distribution<float> numbers(each.low, each.high);
+    for (int i = 0; i < 100000; ++i) {
+      float x = numbers(random);
+      if (double apart = unitsApart(x); apart > worst)
+        worst = apart, at = x;
+    }
+    EXPECT_LE(worst, each.most) << each.op << " of " << at << " is " << compiled(at);
+    for (float x : {0.0f, -0.0f, 1e-30f, -1e-30f, 88.7f, 89.0f, -103.9f, -200.0f, 1e30f, -1e30f,
+                    HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+      EXPECT_LE(unitsApart(x), each.most) << each.op << " of " << x << " is " << compiled(x);
+      if (!std::isnan(x))
+        EXPECT_EQ(std::signbit(compiled(x)), std::signbit(each.libm(x))) << each.op << " of " << x;
+    }
+  }
 }
