@@ -162,6 +162,7 @@ llvm::Expected<KernelTiling> weft::cpu::tileKernel(func::FuncOp kernel, ElementE
                                                    ArrayRef<Storage> resultStorages,
                                                    int64_t stackLimit,
                                                    ArrayRef<const Storage *> overwritten) {
-  TilingPrices prices = {kLanes, kLoopStart, kWorthAScalar, kWorthAnArray, kClearlyLess, "stack"};
+  TilingPrices prices = {kLanes,        kLoopStart,   kWorthAScalar, kWorthAnArray,
+                         kWorthAnArray, kClearlyLess, "stack"};
   return CpuTiler(kernel, elements, resultStorages, stackLimit, overwritten, prices).run();
 }

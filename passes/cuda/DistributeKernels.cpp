@@ -1,6 +1,7 @@
 // Kernels of tensors become functions of a GPU.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "GridNests.h"
+#include "JoinReductions.h"
 #include "Members.h"
 #include "MergeReductions.h"
 #include "passes/cuda/Passes.h"
@@ -229,6 +230,7 @@ static void settleOrder(gpu::GPUFuncOp function) {
 LogicalResult KernelLowering::run() {
   separateRows(kernel);
   mergeReductions(kernel);
+  joinReductions(kernel);
   makeFunction();
   OpBuilder code = builder;
   IndexSpace space(kernel.getContext());

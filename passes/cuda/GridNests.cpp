@@ -17,6 +17,27 @@ using namespace weft::kernels;
 // Who does what
 //===----------------------------------------------------------------------===//
 
+/// A loop over the numbers below `count` that fall to one thread: i to thread i modulo their count.
+/// Where each has as many, the loop is over these: who unrolls it sees how many there are.
+static SmallVector<Value>
+loopOfThread(OpBuilder &builder, Location loc, int64_t count, const Threads &among,
+             ValueRange carried, llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto number = [&](int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); };
+  bool isEven = count % among.count == 0;
+  Value first = isEven ? number(0).getResult() : among.thread;
+  Value end = number(isEven ? count / among.count : count);
+  Value step = isEven ? number(1).getResult() : among.step;
+  auto loop = scf::ForOp::create(builder, loc, first, end, step, carried,
+                                 [&](OpBuilder &inner, Location, Value iv, ValueRange arguments) {
+                                   if (isEven) {
+                                     iv = arith::MulIOp::create(inner, loc, iv, among.step);
+                                     iv = arith::AddIOp::create(inner, loc, iv, among.thread);
+                                   }
+                                   scf::YieldOp::create(inner, loc, body(iv, arguments));
+                                 });
+  return SmallVector<Value>(loop.getResults());
+}
+
 /// Runs `body` for numbers 0.. below `count`, each on one thread: number i on thread i modulo their
 /// count. `body` gets the loop of the space.
 void GridNestEmitter::share(Location loc, int64_t count, Threads among,
@@ -33,18 +54,19 @@ void GridNestEmitter::share(Location loc, int64_t count, Threads among,
   };
   if (count == among.count)
     return inside(among.thread);
-  Value bound = arith::ConstantIndexOp::create(builder, loc, count);
   OpBuilder::InsertionGuard guard(builder);
   if (count < among.count) {
+    Value bound = arith::ConstantIndexOp::create(builder, loc, count);
     Value takes =
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, among.thread, bound);
     auto branch = scf::IfOp::create(builder, loc, takes, /*withElseRegion=*/false);
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
     return inside(among.thread);
   }
-  auto loop = scf::ForOp::create(builder, loc, among.thread, bound, among.step);
-  builder.setInsertionPoint(loop.getBody()->getTerminator());
-  inside(loop.getInductionVar());
+  loopOfThread(builder, loc, count, among, {}, [&](Value iv, ValueRange) {
+    inside(iv);
+    return SmallVector<Value>();
+  });
 }
 
 /// The indices of the values, a dim each, of box element `number * lanes + lane`; `boxIndices` are
@@ -245,10 +267,8 @@ SmallVector<Value> GridNestEmitter::reduceTogether(LoopNest &nest, Threads among
   for (auto [loop, part] : llvm::zip_equal(reduced, parts))
     loops[loop] = part;
   auto shared = [&](ValueRange sums) {
-    Value bound = arith::ConstantIndexOp::create(builder, loc, extent / lanes);
-    auto loop = scf::ForOp::create(
-        builder, loc, among.thread, bound, among.step, sums,
-        [&](OpBuilder &, Location, Value iv, ValueRange arguments) {
+    return loopOfThread(
+        builder, loc, extent / lanes, among, sums, [&](Value iv, ValueRange arguments) {
           space.dims[numberDim].iv = iv;
           SmallVector<Value> next, now = llvm::to_vector(arguments);
           elements.pushScope();
@@ -258,9 +278,8 @@ SmallVector<Value> GridNestEmitter::reduceTogether(LoopNest &nest, Threads among
                 elements.inlineGeneric(generic, loops, ArrayRef(now).slice(at * results, results)));
           });
           elements.popScope();
-          scf::YieldOp::create(builder, loc, next);
+          return next;
         });
-    return SmallVector<Value>(loop.getResults());
   };
   SmallVector<Value> carried;
   for (int64_t at = 0; at < lanes; ++at)
@@ -368,7 +387,11 @@ bool GridNestEmitter::emit(LoopNest &nest) {
         elements.define(nest.values.front(), valueIndices(nest, zero, 1, zero, boxIndices)));
     return false;
   }
-  forBox(nest, threads, lanesOf(nest), [&](unsigned laneDim, const Indices &indices) {
+  // A few numbers of workgroup memory need no wide accesses, but many threads.
+  int64_t lanes = lanesOf(nest);
+  while (nest.isTemporary() && lanes > 1 && nest.boxElements() / lanes < threads.count)
+    lanes /= 2;
+  forBox(nest, threads, lanes, [&](unsigned laneDim, const Indices &indices) {
     emitElements(MutableArrayRef(nest), laneDim, indices);
   });
   return true;

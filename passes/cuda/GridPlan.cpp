@@ -98,19 +98,24 @@ int64_t weft::cuda::threadsPerElement(const LoopNest &nest, int64_t threads) {
 }
 
 int64_t weft::cuda::threadsOf(const KernelTiling &tiling) {
-  // A thread may then have all the registers that code can name.
-  constexpr int64_t kMostThreads = 256;
-  int64_t wanted = kWarp;
+  // A thread may then have all the registers that code can name. Where a row gives each of twice as
+  // many some turns, these read it: what is read again, of the few rows under way, is then still in
+  // the cache that all multiprocessors share.
+  constexpr int64_t kMostThreads = 256, kMostOfLongRows = 512, kTurns = 8;
+  int64_t wanted = kWarp, most = kMostThreads;
   for (const LoopNest &nest : tiling.nests) {
     int64_t elements = nest.boxElements();
     if (nest.kind == LoopNest::Kind::Reduction && threadsPerElement(nest, kMostThreads) > 1) {
       int64_t extent = reductionExtent(cast<linalg::GenericOp>(nest.op));
-      wanted = std::max(wanted, elements == 1 ? extent / lanesOfReduction(nest) : elements * kWarp);
+      int64_t runs = extent / lanesOfReduction(nest);
+      wanted = std::max(wanted, elements == 1 ? runs : elements * kWarp);
+      if (elements == 1 && runs >= kTurns * kMostOfLongRows)
+        most = kMostOfLongRows;
       continue;
     }
     wanted = std::max(wanted, elements / lanesOf(nest));
   }
-  return std::min<int64_t>(kMostThreads, llvm::PowerOf2Ceil(wanted));
+  return std::min<int64_t>(most, llvm::PowerOf2Ceil(wanted));
 }
 
 /// What a GPU of the years 2020 to 2025 has. Round numbers: they choose between ways to cut that
@@ -207,6 +212,6 @@ llvm::Expected<KernelTiling> weft::cuda::planGrid(func::FuncOp kernel, ElementEm
                                                   ArrayRef<Storage> resultStorages,
                                                   int64_t workgroupBytes,
                                                   ArrayRef<const Storage *> overwritten) {
-  TilingPrices prices = {1, 0, 4, 24, 0.9, "workgroup memory"};
+  TilingPrices prices = {1, 0, 4, 8, 24, 0.9, "workgroup memory"};
   return GridTiler(kernel, elements, resultStorages, workgroupBytes, overwritten, prices).run();
 }

@@ -17,8 +17,9 @@ struct TilingPrices {
   /// To start an innermost loop.
   double loopStart;
   /// What computing a value again must save for it to be kept: as a scalar, which stays in a
-  /// register, or as an array, which costs a store and a load.
-  double worthAScalar, worthAnArray;
+  /// register, as an array of which each element is read often, or as any array, which costs a
+  /// store and a load.
+  double worthAScalar, worthARow, worthAnArray;
   /// The share of its score that a later way to cut may have, to be taken instead.
   double clearlyLess;
   /// Where temporaries lie, for messages: "stack".

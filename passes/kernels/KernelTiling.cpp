@@ -410,6 +410,9 @@ bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
   return true;
 }
 
+/// From how many reads on an element is one of something smaller, such as the mean of a row.
+static constexpr double kReadsOfARow = 32;
+
 /// A value that is computed in place more often than it has elements, and
 /// costs enough; the one nearest to the results. Only one of one element if so
 /// asked.
@@ -428,7 +431,11 @@ Value KernelTiler::findWorthKeeping(bool isOneElement) {
       count *= dim.width;
     if (found->second.points < 1.5 * count)
       continue;
-    if (elements.inlineCost(value) >= (count == 1 ? prices.worthAScalar : prices.worthAnArray))
+    bool isRow = found->second.points >= kReadsOfARow * count;
+    double worth = count == 1 ? prices.worthAScalar
+                   : isRow    ? prices.worthARow
+                              : prices.worthAnArray;
+    if (elements.inlineCost(value) >= worth)
       return value;
   }
   return nullptr;
@@ -476,6 +483,8 @@ llvm::Expected<KernelTiling> KernelTiler::run() {
     ways.assign(1, {});
   std::optional<KernelTiling> best;
   double bestScore = 0;
+  // What another way gives up may fit here.
+  llvm::DenseSet<Value> bestKept, bestRefused;
   for (auto &units : ways) {
     if (!settle(units))
       continue;
@@ -483,8 +492,12 @@ llvm::Expected<KernelTiling> KernelTiler::run() {
     if (!best || score < prices.clearlyLess * bestScore) {
       best = tiling;
       bestScore = score;
+      bestKept = kept;
+      bestRefused = refused;
     }
   }
+  kept = std::move(bestKept);
+  refused = std::move(bestRefused);
   // Boxes refer to the loops of their own analysis.
   SmallVector<UnitDim> units = best ? best->units : SmallVector<UnitDim>();
   if (!best && !overwritten.empty())

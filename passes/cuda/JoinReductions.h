@@ -1,0 +1,17 @@
+// Reductions that go over the same elements as one.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_CUDA_JOINREDUCTIONS_H
+#define WEFT_PASSES_CUDA_JOINREDUCTIONS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace weft::cuda {
+
+/// Makes reductions with the same loops, of which none needs another's result, one with the results
+/// of all: what they read, and compute from that, is then read and computed once. Each result is
+/// added up in the order that it had.
+void joinReductions(mlir::func::FuncOp kernel);
+
+} // namespace weft::cuda
+
+#endif // WEFT_PASSES_CUDA_JOINREDUCTIONS_H
