@@ -3,9 +3,7 @@
 #ifndef WEFT_TEST_CONFORMANCE_ONNX_NODE_BACKEND_H
 #define WEFT_TEST_CONFORMANCE_ONNX_NODE_BACKEND_H
 
-#include "weft/Interfaces/HostTensor.h"
-
-#include "mlir/IR/BuiltinOps.h"
+#include "Case.h"
 
 #include <memory>
 #include <string>
@@ -20,19 +18,26 @@ struct Result {
   unsigned boundInputs = 0;
 };
 
+/// What a program's first outputs must be.
+struct Expected {
+  llvm::ArrayRef<NamedTensor> outputs;
+  unsigned units = 0;
+
+  /// What differs, or "".
+  std::string check(llvm::ArrayRef<HostTensor> found) const;
+};
+
 /// Called from several threads at once.
 class Backend {
 public:
-  using Check = llvm::function_ref<std::string(llvm::ArrayRef<HostTensor>)>;
-
   virtual ~Backend() = default;
   virtual llvm::StringRef name() const = 0;
   /// Runs `@forward` of `program` (the phase `graph`), which it may change or
   /// take apart, on its arguments in order. A case may be run in several ways
-  /// (placements); all must give `check` the same outputs. `test` is the case's
+  /// (placements); all must give the expected outputs. `test` is the case's
   /// name. NotRun: there is no way to run it that this back end should try.
   virtual Result run(llvm::StringRef test, mlir::ModuleOp program,
-                     llvm::ArrayRef<HostTensor> inputs, Check check) = 0;
+                     llvm::ArrayRef<HostTensor> inputs, const Expected &expected) = 0;
   /// Prints what was run, and returns false if that was too little.
   virtual bool report(llvm::raw_ostream &) { return true; }
 };
@@ -51,6 +56,10 @@ struct CompiledOptions {
   /// The least number of runs on several ranks whose outputs were compared.
   unsigned minimumRuns = 0;
 };
+
+/// Compiles programs for a target and writes them with their data to a file,
+/// which onnx-replay runs.
+std::unique_ptr<Backend> createRecordingBackend(llvm::StringRef target, llvm::StringRef path);
 
 /// Compiles the program and runs it in this process, a thread a process rank.
 std::unique_ptr<Backend> createCompiledBackend(const CompiledOptions &options);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Case.h"
 
+#include "Closeness.h"
+
 #include "dialects/onnx/IR/Onnx.h"
 #include "dialects/onnx/IR/TensorData.h"
 #include "onnx.pb.h"
@@ -10,8 +12,6 @@
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace weft;
@@ -99,14 +99,8 @@ static std::string print(llvm::ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
-/// The distance of neighbours in a type of 16 bits; 0 of wider ones.
-static double lastPlace(double value, Type element) {
-  if (!element.isBF16() && !element.isF16())
-    return 0;
-  int digits = element.isBF16() ? 8 : 11, exponent = 0;
-  std::frexp(value, &exponent);
-  return std::ldexp(1.0, exponent - digits);
-}
+/// Bits of the significand of a type of 16 bits; 0 of others.
+static int digitsOf(Type element) { return element.isBF16() ? 8 : element.isF16() ? 11 : 0; }
 
 std::string conformance::compare(const HostTensor &found, const HostTensor &expected,
                                  unsigned units) {
@@ -126,11 +120,7 @@ std::string conformance::compare(const HostTensor &found, const HostTensor &expe
       continue;
     }
     double y = found.reals[i], o = expected.reals[i];
-    bool equal = y == o || (std::isnan(y) && std::isnan(o)) ||
-                 (std::isfinite(y) && std::isfinite(o) &&
-                  std::fabs(y - o) <= std::max(1e-7 + 1e-3 * std::fabs(o),
-                                               units * lastPlace(o, expected.elementType)));
-    if (!equal)
+    if (!isClose(y, o, units, digitsOf(expected.elementType)))
       return "element " + std::to_string(i) + " is " + std::to_string(y) + ", expected " +
              std::to_string(o);
   }

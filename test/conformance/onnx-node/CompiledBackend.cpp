@@ -1,11 +1,10 @@
 // Runs programs compiled: on one device, and split over ranks in this process.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Backend.h"
+#include "Compile.h"
 
 #include "dialects/dist/IR/Dist.h"
-#include "dialects/nn/IR/Nn.h"
 #include "passes/dist/Passes.h"
-#include "weft/Compiler/Pipelines.h"
 #include "weft/Testing/InProcess/InProcess.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,15 +40,13 @@ public:
   llvm::StringRef name() const override { return "compiled programs"; }
 
   Result run(llvm::StringRef test, ModuleOp program, llvm::ArrayRef<HostTensor> inputs,
-             Check check) override {
+             const Expected &expected) override {
+    takeWeightsAsInputs(program);
     auto function = program.lookupSymbol<func::FuncOp>("forward");
-    // The harness gives weights as data: they are inputs here.
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      function.removeArgAttr(i, nn::kSourceAttr);
     Result total{Outcome::NotRun, "no dimension to split, or not in the sample"};
     for (const Configuration &configuration : configurations(test, function)) {
       OwningOpRef<ModuleOp> copy = program.clone();
-      Result result = runOn(*copy, configuration, inputs, check);
+      Result result = runOn(*copy, configuration, inputs, expected);
       count(configuration.ranks, result.outcome);
       if (!result.reason.empty())
         result.reason = configuration.text() + ": " + result.reason;
@@ -114,40 +111,27 @@ private:
   }
 
   Result runOn(ModuleOp module, const Configuration &configuration,
-               llvm::ArrayRef<HostTensor> inputs, Check check) {
-    std::string messages;
-    ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
-      if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-        messages += (messages.empty() ? "" : "; ") + diagnostic.str();
-      return success();
-    });
+               llvm::ArrayRef<HostTensor> inputs, const Expected &expected) {
     auto function = module.lookupSymbol<func::FuncOp>("forward");
     SmallVector<RankedTensorType> types;
     for (Type type : function.getResultTypes())
       types.push_back(cast<RankedTensorType>(type));
 
-    PhaseOptions phases;
-    PassManager sharded(module.getContext());
     if (configuration.ranks > 1) {
+      Messages messages(module.getContext());
       place(module, function, configuration);
+      PassManager sharded(module.getContext());
       sharded.addPass(dist::createDistPropagate());
       sharded.addPass(dist::createDistInsertReshards());
       sharded.addPass(dist::createDistVerifySpmd());
+      // What the converter takes runs under every placement.
+      if (failed(sharded.run(module)))
+        return {Outcome::Wrong, "cannot be placed: " + messages.text()};
     }
-    // What the converter takes runs under every placement.
-    if (failed(sharded.run(module)))
-      return {Outcome::Wrong, "cannot be placed: " + messages};
-    PassManager local(module.getContext());
-    buildPhase(local, Phase::Local, phases);
-    buildPhase(local, Phase::Scheduled, phases);
-    if (failed(local.run(module)))
-      return {Outcome::Wrong, "does not compile: " + messages};
-    KernelOptions kernels;
-    kernels.optLevel = 1;
-    auto artifact = emit::emitArtifact(module, kernels, {});
-    if (failed(artifact))
-      return {Outcome::Wrong, "no code: " + messages};
     std::string error;
+    auto artifact = compile(module, kDefaultTarget, error);
+    if (!artifact)
+      return {Outcome::Wrong, error};
     auto compiled = emit::InProcessProgram::open(std::move(*artifact), error);
     if (!compiled)
       return {Outcome::Wrong, "does not open: " + error};
@@ -157,7 +141,7 @@ private:
     std::vector<HostTensor> outputs;
     if (!compiled->run(inputs, types, outputs, error))
       return {Outcome::Wrong, "does not run: " + error};
-    std::string why = check(outputs);
+    std::string why = expected.check(outputs);
     return {why.empty() ? Outcome::Passed : Outcome::Wrong, why};
   }
 

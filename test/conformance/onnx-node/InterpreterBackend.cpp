@@ -14,11 +14,11 @@ public:
   llvm::StringRef name() const override { return "the interpreter"; }
 
   Result run(llvm::StringRef, ModuleOp program, llvm::ArrayRef<HostTensor> inputs,
-             Check check) override {
+             const Expected &expected) override {
     InterpreterOptions options;
     options.rounding = InterpreterOptions::Rounding::EveryResult;
     auto outputs = interpret(program.lookupSymbol<func::FuncOp>("forward"), inputs.vec(), options);
-    std::string why = failed(outputs) ? "the interpreter fails" : check(*outputs);
+    std::string why = failed(outputs) ? "the interpreter fails" : expected.check(*outputs);
     return {why.empty() ? Outcome::Passed : Outcome::Wrong, why};
   }
 };

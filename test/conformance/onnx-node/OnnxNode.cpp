@@ -3,7 +3,7 @@
 //
 // Usage: onnx-node FOLDER ALLOW-LIST MINIMUM [REGEX] [--list]
 //            [--compiled=RANKS,...] [--placements=N] [--percent=N] [--seed=N]
-//            [--minimum-runs=N]
+//            [--minimum-runs=N] [--record=FILE --target=NAME]
 // Each case below FOLDER is imported, converted to `nn`, run by a back end, and
 // its outputs compared with the recorded ones; only then it counts. Inputs that
 // an operator needs at compile time (shapes, axes, scales) are bound as
@@ -13,6 +13,8 @@
 // list.
 // --compiled compiles each program and runs it on one rank, or split over
 // several: see CompiledOptions; all ways of running share one list.
+// --record compiles each program for the target and writes it, with its data, to
+// a file that onnx-replay runs on a machine with the device.
 #include "Backend.h"
 #include "Case.h"
 
@@ -21,6 +23,7 @@
 #include "passes/nn/step/FillGradients.h"
 #include "passes/onnx/OnnxToNn.h"
 #include "weft/Registration/Registration.h"
+#include "weft/Target/Target.h"
 #include "weft/Testing/Interpreter/StateSource.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -114,6 +117,17 @@ static OwningOpRef<ModuleOp> convert(Case &test, const DataSet &data, std::strin
   }
 }
 
+std::string Expected::check(llvm::ArrayRef<HostTensor> found) const {
+  if (found.size() < outputs.size() || outputs.empty())
+    return std::to_string(found.size()) + " outputs, expected " + std::to_string(outputs.size());
+  for (auto [output, expected] : llvm::zip(found, outputs))
+    if (std::string why =
+            compare(output, asElementType(expected.tensor, output.elementType), units);
+        !why.empty())
+      return "output '" + expected.name + "': " + why;
+  return "";
+}
+
 static Result runDataSet(Case &test, const DataSet &data, Backend &backend) {
   Result result{Outcome::Refused, "", 0};
   OwningOpRef<ModuleOp> module = convert(test, data, result.reason, result.boundInputs);
@@ -153,18 +167,7 @@ static Result runDataSet(Case &test, const DataSet &data, Backend &backend) {
     }
   }
   unsigned bound = result.boundInputs;
-  result = backend.run(
-      test.name, *module, inputs, [&](llvm::ArrayRef<HostTensor> outputs) -> std::string {
-        if (outputs.size() < data.outputs.size() || data.outputs.empty())
-          return std::to_string(outputs.size()) + " outputs, expected " +
-                 std::to_string(data.outputs.size());
-        for (auto [found, expected] : llvm::zip(outputs, data.outputs))
-          if (std::string why = compare(found, asElementType(expected.tensor, found.elementType),
-                                        unitsOf(test.name));
-              !why.empty())
-            return "output '" + expected.name + "': " + why;
-        return "";
-      });
+  result = backend.run(test.name, *module, inputs, {data.outputs, unitsOf(test.name)});
   result.boundInputs = bound;
   return result;
 }
@@ -221,7 +224,7 @@ static std::map<std::string, std::string> readList(llvm::StringRef path) {
 
 namespace {
 struct Options {
-  llvm::StringRef folder, allowList, pattern = ".";
+  llvm::StringRef folder, allowList, pattern = ".", record, target = kDefaultTarget;
   unsigned minimum = 0;
   bool list = false, compiled = false;
   CompiledOptions how;
@@ -249,6 +252,10 @@ static bool parse(SmallVector<llvm::StringRef> arguments, Options &options) {
                                  : flag == "--percent"  ? options.how.percent
                                                         : options.how.minimumRuns))
         return false;
+    } else if (flag == "--record") {
+      options.record = value;
+    } else if (flag == "--target") {
+      options.target = value;
     } else if (flag == "--seed") {
       if (value.getAsInteger(10, options.how.seed))
         return false;
@@ -350,7 +357,8 @@ int main(int argc, char **argv) {
   if (!parse(SmallVector<llvm::StringRef>(argv + 1, argv + argc), options)) {
     llvm::errs() << "usage: onnx-node FOLDER ALLOW-LIST MINIMUM [REGEX] "
                     "[--list] [--compiled=RANKS,...] [--placements=N] "
-                    "[--percent=N] [--seed=N] [--minimum-runs=N]\n";
+                    "[--percent=N] [--seed=N] [--minimum-runs=N] "
+                    "[--record=FILE --target=NAME]\n";
     return 2;
   }
   auto start = std::chrono::steady_clock::now();
@@ -367,8 +375,10 @@ int main(int argc, char **argv) {
       cases.push_back(std::move(test));
   }
   llvm::sort(cases, [](const Case &a, const Case &b) { return a.name < b.name; });
-  std::unique_ptr<Backend> backend =
-      options.compiled ? createCompiledBackend(options.how) : createInterpreterBackend();
+  std::unique_ptr<Backend> backend = !options.record.empty()
+                                         ? createRecordingBackend(options.target, options.record)
+                                     : options.compiled ? createCompiledBackend(options.how)
+                                                        : createInterpreterBackend();
   if (options.list)
     llvm::outs() << "# Every case: one that passes by its name, one that is "
                     "refused with the reason. Written by:\n"

@@ -1,0 +1,198 @@
+// A session of the runtime a case, and the comparison of its outputs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Replay.h"
+
+#include "Closeness.h"
+
+#include "base/Convert.h"
+#include "weft/runtime/Runtime.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <memory>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace weft::conformance;
+using namespace weft::runtime;
+
+namespace {
+
+/// Bytes where a driver reads headers in place.
+class Aligned {
+public:
+  explicit Aligned(const std::string &bytes)
+      : memory(static_cast<char *>(std::aligned_alloc(64, (bytes.size() + 64) / 64 * 64))) {
+    std::memcpy(memory.get(), bytes.data(), bytes.size());
+  }
+  const void *data() const { return memory.get(); }
+
+private:
+  struct Free {
+    void operator()(char *pointer) const { std::free(pointer); }
+  };
+  std::unique_ptr<char, Free> memory;
+};
+
+int digitsOf(DType type) { return type == DType::BF16 ? 8 : type == DType::F16 ? 11 : 0; }
+
+/// What differs from the expected elements, or "".
+std::string compare(DType type, const std::string &found, const std::string &expected,
+                    unsigned units) {
+  return withType(type, [&](auto sample) -> std::string {
+    using Element = decltype(sample);
+    for (size_t i = 0; i < expected.size() / sizeof(Element); ++i) {
+      Element y, o;
+      std::memcpy(&y, found.data() + i * sizeof(Element), sizeof(Element));
+      std::memcpy(&o, expected.data() + i * sizeof(Element), sizeof(Element));
+      bool isSame = std::memcmp(&y, &o, sizeof(Element)) == 0;
+      std::string values;
+      if constexpr (std::is_same_v<Element, Boolean>) {
+        values = std::to_string(y.value) + ", expected " + std::to_string(o.value);
+      } else if constexpr (std::is_integral_v<Element>) {
+        values = std::to_string(y) + ", expected " + std::to_string(o);
+      } else {
+        isSame = isClose(double(y), double(o), units, digitsOf(type));
+        values = std::to_string(double(y)) + ", expected " + std::to_string(double(o));
+      }
+      if (!isSame)
+        return "element " + std::to_string(i) + " is " + values;
+    }
+    return "";
+  });
+}
+
+class Player {
+public:
+  explicit Player(const RecordedCase &recorded) : recorded(recorded), blob(recorded.blob) {}
+  ~Player() {
+    if (session)
+      weft_close(session);
+    if (library)
+      dlclose(library);
+  }
+
+  Status open() {
+    WEFT_TRY(ProgramView::open(blob.data(), recorded.blob.size(), view));
+    program = &view.Programs()[0];
+    name = view.string(program->name);
+    if (program->inputs.count != recorded.inputs.size() ||
+        program->outputs.count < recorded.outputs.size())
+      return Status::internal("the program has " + std::to_string(program->inputs.count) +
+                              " inputs and " + std::to_string(program->outputs.count) + " outputs");
+    WEFT_TRY(loadKernels());
+    weft_options options;
+    weft_options_init(&options);
+    options.threads_per_rank = 1;
+    options.timeout_seconds = 60;
+    WEFT_TRY(told(weft_open(blob.data(), recorded.blob.size(), entries.data(), entries.size(),
+                            &options, &session, &status)));
+    return told(weft_load_state(session, &status));
+  }
+
+  Status run(std::vector<std::string> &outputs) {
+    auto ports = view.Ports().slice(program->inputs);
+    for (size_t i = 0; i < recorded.inputs.size(); ++i) {
+      const std::string &bytes = recorded.inputs[i];
+      WEFT_TRY(told(weft_set_input(session, name.c_str(), nameOf(ports[i]).c_str(), bytes.data(),
+                                   bytes.size(), &status)));
+    }
+    WEFT_TRY(told(weft_run(session, name.c_str(), &status)));
+    for (size_t i = 0; i < recorded.outputs.size(); ++i) {
+      std::string &bytes = outputs.emplace_back(recorded.outputs[i].size(), '\0');
+      WEFT_TRY(told(weft_get_output(session, name.c_str(), nameOf(output(i)).c_str(), bytes.data(),
+                                    bytes.size(), &status)));
+    }
+    return {};
+  }
+
+  std::string check(const std::vector<std::string> &outputs) const {
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (std::string why =
+              compare(output(i).dtype, outputs[i], recorded.outputs[i], recorded.units);
+          !why.empty())
+        return "output '" + nameOf(output(i)) + "': " + why;
+    return "";
+  }
+
+private:
+  Status told(int32_t code) const {
+    return code ? Status(StatusCode(code), status.text) : Status();
+  }
+  std::string nameOf(const Port &port) const { return std::string(view.string(port.name)); }
+  const Port &output(size_t i) const { return view.Ports().slice(program->outputs)[i]; }
+
+  Status loadKernels() {
+    if (!recorded.library.empty())
+      WEFT_TRY(openLibrary());
+    images.resize(recorded.kernels.size());
+    for (const RecordedKernel &kernel : recorded.kernels) {
+      weft_device_image &image = images[entries.size()];
+      weft_kernel_entry entry{kernel.name.c_str()};
+      if (kernel.binary.empty() && kernel.text.empty()) {
+        entry.function = reinterpret_cast<weft_kernel_fn>(dlsym(library, entry.name));
+        entry.image = static_cast<const weft_device_image *>(
+            dlsym(library, (kernel.name + ".image").c_str()));
+      } else {
+        if (!kernel.binary.empty())
+          image.binary = binaries.emplace_back(kernel.binary).data();
+        image.text = kernel.text.empty() ? nullptr : kernel.text.c_str();
+        image.chip = kernel.chip.c_str();
+        image.threads = kernel.threads;
+        image.alignment = kernel.alignment;
+        image.table = kernel.table;
+        entry.image = &image;
+      }
+      entries.push_back(entry);
+    }
+    return {};
+  }
+
+  Status openLibrary() {
+    int file = memfd_create("kernels", MFD_CLOEXEC);
+    size_t size = recorded.library.size();
+    if (file < 0 || write(file, recorded.library.data(), size) != ssize_t(size))
+      return Status::internal("cannot write the kernels to memory");
+    library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    close(file);
+    return library ? Status()
+                   : Status::internal(std::string("the kernels do not load: ") + dlerror());
+  }
+
+  const RecordedCase &recorded;
+  Aligned blob;
+  ProgramView view;
+  const Program *program = nullptr;
+  std::string name;
+  std::vector<Aligned> binaries;
+  std::vector<weft_device_image> images;
+  std::vector<weft_kernel_entry> entries;
+  void *library = nullptr;
+  weft_session *session = nullptr;
+  weft_status status;
+};
+
+} // namespace
+
+Verdict weft::conformance::replay(const RecordedCase &recorded) {
+  auto player = std::make_unique<Player>(recorded);
+  // What the device did not do may keep the session busy: the process ends with it.
+  auto fail = [&](const std::string &when, const Status &status) -> Verdict {
+    (void)player.release();
+    return {Ending::Failed, when + status.text()};
+  };
+  if (Status opened = player->open(); !opened.ok())
+    return fail("", opened);
+  std::vector<std::string> first, second;
+  if (Status ran = player->run(first); !ran.ok())
+    return fail("", ran);
+  if (std::string why = player->check(first); !why.empty())
+    return {Ending::Wrong, why};
+  if (Status ran = player->run(second); !ran.ok())
+    return fail("the second run: ", ran);
+  if (first == second)
+    return {};
+  std::string why = player->check(second);
+  return {Ending::Wrong, "the second run gives other bits" + (why.empty() ? "" : ": " + why)};
+}
