@@ -5,7 +5,7 @@ set -euo pipefail
 usage="usage: make-kit.sh [-o FOLDER] [-j JOBS] [--weft BIN]
   -o FOLDER  where the kit goes (default: gpu-kit here); objects are kept beside it, in FOLDER.build
   -j JOBS    compilers at a time (default: all processors)
-  --weft BIN the folder of weft-compile, for part h: without it the kit has no executables to train
+  --weft BIN the folder of weft-compile and onnx-node, for parts h and i: without it the kit has neither
 Needs the CUDA toolkit with cuDNN's and NCCL's headers (CUDA_HOME, or nvcc on the PATH, or /usr/local/cuda), g++,
 nlohmann-json and mlir-opt-22. Exit code 77: one of them is missing, and is named."
 folder=gpu-kit
@@ -163,8 +163,8 @@ emulate ceilings Ceilings.cpp CublasLt.cpp Gemm.cpp
 emulate gemms Gemms.cpp CublasLt.cpp Gemm.cpp
 emulate attention Attention.cpp AttentionGraph.cpp AttentionReference.cpp Cudnn.cpp
 emulate collectives Collectives.cpp CollectiveRank.cpp CollectiveReference.cpp Nccl.cpp
-cp "$here/run.sh" "$here"/parts/*.py "$here/parts/train.sh" "$folder/"
-chmod +x "$folder/run.sh" "$folder/train.sh"
+cp "$here/run.sh" "$here"/parts/*.py "$here"/parts/*.sh "$folder/"
+chmod +x "$folder"/*.sh
 
 # --- Part h: trainings for the GPU, and what the CPU's executables say of them ----------------------------------------------
 mkdir -p "$folder/train"
@@ -194,6 +194,23 @@ if [ -n "$weft" ]; then
   # Two ranks on the GPU: NCCL's own sums, and those that kernels of ours make of what it moves.
   training gpt-nccl-dp fp32 1e-4 sm_90 dp=2
   training gpt-nccl-tp bf16 2e-2 sm_90 tp=2
+fi
+
+# --- Part i: ONNX's node cases for the GPU, with their data -----------------------------------------------------------------
+mkdir -p "$folder/nodes" "$objects/nodes"
+nodes() { # NAME ARCHIVE: of test/conformance/onnx-node
+  local cases=$here/../../conformance/onnx-node
+  mkdir -p "$objects/nodes/$1"
+  tar -xf "$cases/$1/$2" -C "$objects/nodes/$1"
+  # What does not compile is told there, too.
+  "$weft/onnx-node" "$objects/nodes/$1" "$cases/allow-list/$1.txt" 0 --target=cuda:sm_90 \
+    --record="$objects/nodes/$1.cases" || echo "make-kit: not all cases of $1 are as listed" >&2
+  xz -c "$objects/nodes/$1.cases" > "$folder/nodes/$1.cases.xz"
+}
+if [ -n "$weft" ]; then
+  strip -o "$folder/nodes/onnx-replay" "$weft/onnx-replay"
+  nodes newest onnx-1.23.2-node.tar.xz
+  nodes onnxruntime onnxruntime-1.32.0.tar.xz
 fi
 
 bytes=$(du -sb "$folder" | cut -f1)

@@ -4,7 +4,7 @@
 set -uo pipefail
 usage="usage: run.sh [--only a,c] [-o FOLDER] [--seconds N]
   --only     parts: a ceilings, b cuBLASLt, c cuDNN attention, d PyTorch kernels, e PyTorch training, f NCCL, g MLIR kernels,
-             h executables of weft-compile
+             h executables of weft-compile, i ONNX's node cases
   -o         where results.json and each part's JSON and log go (default: results here)
   --seconds  time for everything (default 465)"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 for part in ${only//,/ }; do
-  case "$part" in [a-h]) ;; *) echo "unknown part '$part'"; echo "$usage"; exit 2 ;; esac >&2
+  case "$part" in [a-i]) ;; *) echo "unknown part '$part'"; echo "$usage"; exit 2 ;; esac >&2
 done
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -76,6 +76,7 @@ set_command() { # PART
     f) command=("$here/collectives" --limit 50) ;;
     g) command=("$here/mlir_kernel") ;;
     h) command=("$here/train.sh") ;;
+    i) command=("$here/nodes.sh") ;;
   esac
   # A test may put a command of its own in a part's place.
   local override=WEFT_KIT_PART_$1
@@ -87,8 +88,8 @@ set_command() { # PART
 }
 
 # Correctness and ceilings first, compiled PyTorch last: when time runs out, what is left is what takes longest.
-machine_limit=20 g_limit=20 f_limit=55 a_limit=45 c_limit=75 b_limit=90 d_limit=110 e_limit=$total h_limit=60
-for name in machine h g f a c b d e; do
+machine_limit=20 g_limit=20 f_limit=55 a_limit=45 c_limit=75 b_limit=90 d_limit=110 e_limit=$total h_limit=60 i_limit=60
+for name in machine h i g f a c b d e; do
   [ "$name" = machine ] || wanted "$name" || continue
   limit=${name}_limit
   set_command "$name"

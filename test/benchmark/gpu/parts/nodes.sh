@@ -15,6 +15,7 @@ while [ $# -gt 1 ]; do
   shift 2
 done
 [ $# -eq 0 ] || { echo "usage: nodes.sh [--folder DIR] [--json FILE]" >&2; exit 2; }
+[ -x "$folder/onnx-replay" ] || { echo "there are no cases in $folder: make-kit.sh was not given --weft"; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # The libraries that PyTorch brings, where run.sh found some.

@@ -11,7 +11,7 @@ namespace weft::gpukit {
 using Json = nlohmann::ordered_json;
 
 /// The parts in the order of the tables.
-inline constexpr const char *partNames[] = {"machine", "a", "b", "c", "d", "e", "f", "g", "h"};
+inline constexpr const char *partNames[] = {"machine", "a", "b", "c", "d", "e", "f", "g", "h", "i"};
 
 /// Gathers `folder`/part-NAME.{json,exit,log}. A part that wrote nothing, or
 /// was ended half-way, says so in its status.

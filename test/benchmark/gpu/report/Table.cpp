@@ -20,6 +20,7 @@ const std::map<std::string, std::string> titles = {
     {"f", "(f) NCCL ranks on one GPU"},
     {"g", "(g) Kernels made by mlir-opt"},
     {"h", "(h) Executables of weft-compile"},
+    {"i", "(i) ONNX's node cases"},
 };
 
 /// Three significant digits, four from 1000 on; never an exponent.
@@ -109,6 +110,11 @@ std::string error(const Json &entry) {
   return ok ? text : "**wrong** (" + text + ", " + cell(check, "not_finite") + " not finite)";
 }
 
+/// Of a suite of cases.
+std::string rightOf(const Json &entry) {
+  return cell(entry, "right") + " of " + cell(entry, "cases");
+}
+
 bool isGood(const Json &entry) { return entry.value("status", "") == "ok"; }
 
 using Row = std::vector<std::string>;
@@ -143,6 +149,8 @@ Row headOf(const std::string &part) {
     return {"case", "correct", "ms per call", "p25-p75", "samples", "error"};
   if (part == "h")
     return {"training", "right", "steps", "largest difference of a loss", "allowed", "seconds"};
+  if (part == "i")
+    return {"suite", "right", "wrong", "failed", "not compiled", "not reached", "seconds"};
   return {"measurement", "rate", "ms", "p25-p75", "samples", "error"};
 }
 
@@ -179,6 +187,11 @@ Row rowOf(const std::string &part, const Json &entry) {
     return {cell(entry, "name"),          isGood(entry) ? "yes" : "**no**",
             cell(entry, "steps"),         scientificAt(entry, "largest_difference"),
             scientificAt(entry, "limit"), numberAt(entry, "seconds")};
+  if (part == "i")
+    return {cell(entry, "name"),         rightOf(entry),
+            cell(entry, "wrong"),        cell(entry, "failed"),
+            cell(entry, "not_compiled"), cell(entry, "not_reached"),
+            numberAt(entry, "seconds")};
   return {cell(entry, "name"), rate(entry),    median(entry),
           spread(entry),       samples(entry), error(entry)};
 }
@@ -238,12 +251,13 @@ void writeSummary(const Json &results, std::ostream &out) {
     out << '\n';
     for (const Json &entry : part.value("results", Json::array())) {
       out << "  " << cell(entry, "name") << ": ";
-      if (entry.value("status", "") == "failed")
-        out << "failed, " << cell(entry, "message");
+      if (entry.contains("message"))
+        out << cell(entry, "status") << ", " << cell(entry, "message");
       else
         out << (entry.contains("rate")    ? rate(entry)
                 : entry.contains("steps") ? cell(entry, "steps") + " steps, losses differ by " +
                                                 scientificAt(entry, "largest_difference")
+                : entry.contains("cases") ? rightOf(entry)
                                           : median(entry) + " ms")
             << (isGood(entry) ? "" : ", WRONG");
       out << '\n';
@@ -287,9 +301,10 @@ void writeTables(const Json &results, std::ostream &out) {
     std::vector<Row> rows;
     std::vector<std::string> failures;
     for (const Json &entry : part.value("results", Json::array())) {
-      if (entry.value("status", "") == "failed")
-        failures.push_back("- " + cell(entry, "name") + ": failed, " + cell(entry, "message"));
-      else if (entry.contains("ms") || entry.contains("steps"))
+      if (entry.contains("message"))
+        failures.push_back("- " + cell(entry, "name") + ": " + cell(entry, "status") + ", " +
+                           cell(entry, "message"));
+      else if (entry.contains("ms") || entry.contains("steps") || entry.contains("cases"))
         rows.push_back(rowOf(name, entry));
     }
     if (!rows.empty())
