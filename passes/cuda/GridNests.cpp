@@ -105,7 +105,7 @@ void GridNestEmitter::guarded(const LoopNest &nest, const Indices &boxIndices,
   Value inside;
   for (auto [box, index] : llvm::zip_equal(nest.box, boxIndices)) {
     auto reach = space.range(box.base);
-    if (box.width == 1 || (reach && reach->second + box.width <= box.size))
+    if (reach && reach->second + box.width <= box.size)
       continue;
     Location loc = nest.loc();
     Value at = space.materialize(builder, loc, space.add(box.base, index));
@@ -337,12 +337,15 @@ bool GridNestEmitter::emitReduction(LoopNest &nest) {
     unsigned laneDim = space.dims.size() - 1;
     Indices boxIndices;
     Indices indices = valueIndices(nest, zero, 1, zero, boxIndices);
-    SmallVector<Value> totals =
-        group > 1 ? reduceTogether(nest, one, indices) : reduceAlone(nest, laneDim, indices);
-    if (keepsScalar(nest, elements, totals))
-      return false;
-    store(oneOf(threads.thread), indices, totals);
-    return true;
+    bool isKept = false;
+    guarded(nest, boxIndices, [&] {
+      SmallVector<Value> totals =
+          group > 1 ? reduceTogether(nest, one, indices) : reduceAlone(nest, laneDim, indices);
+      isKept = keepsScalar(nest, elements, totals);
+      if (!isKept)
+        store(oneOf(threads.thread), indices, totals);
+    });
+    return !isKept;
   }
   if (group == 1) {
     forBox(nest, threads, lanesOf(nest), [&](unsigned laneDim, const Indices &indices) {

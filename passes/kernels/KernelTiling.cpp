@@ -181,10 +181,12 @@ void KernelTiler::grow(Demand &demand, Value tensor, const Recorder::Read &read)
     if (reach) {
       mine.base = space.add(unitPart, space.constant(reach->first));
       mine.width = reach->second - reach->first + 1;
-      // Guarded reads (of padding) may reach outside; those take whole dims.
+      // Guarded reads (of padding) may reach outside; those in front take whole dims.
       auto range = space.range(mine.base);
       if (!range || range->first < 0 || mine.width >= shape[dim])
         mine = whole;
+      else
+        mine.mayBeEmpty = range->second >= shape[dim];
     }
     if (first) {
       box = mine;
@@ -202,6 +204,7 @@ void KernelTiler::grow(Demand &demand, Value tensor, const Recorder::Read &read)
     int64_t high = std::max(box.width, shift + mine.width);
     box.base = space.add(box.base, space.constant(low));
     box.width = high - low;
+    box.mayBeEmpty |= mine.mayBeEmpty;
     if (box.width >= shape[dim])
       box = whole;
   }

@@ -79,7 +79,7 @@ LoopNestEmitter::Loops LoopNestEmitter::makeLoops(LoopNest &nest) {
   SmallVector<SmallVector<Loops::Loop>> boxLoops(nest.box.size());
   for (auto [number, box] : llvm::enumerate(nest.box)) {
     AffineExpr index = box.base;
-    if (box.width != 1 && !isRow[number]) {
+    if ((box.width != 1 || box.mayBeEmpty) && !isRow[number]) {
       auto reach = space.range(box.base);
       bool clamped = !reach || reach->second + box.width > box.size;
       AffineExpr within;

@@ -17,6 +17,9 @@ struct BoxDim {
   int64_t width = 0;
   /// The dim's size. If base + width may pass it, the loop stops there.
   int64_t size = 0;
+  /// The base may lie behind the end, where nothing is computed: whoever reads the box there looks
+  /// first, as a concatenation does that has other operands there.
+  bool mayBeEmpty = false;
 };
 
 /// One loop nest that computes whole elements of its `values`, all of one
@@ -59,7 +62,7 @@ struct LoopNest {
   /// The temporary needs no memory: one element per unit.
   bool isScalar() const {
     return isTemporary() && kind != Kind::Rows &&
-           llvm::all_of(box, [](const BoxDim &dim) { return dim.width == 1; });
+           llvm::all_of(box, [](const BoxDim &dim) { return dim.width == 1 && !dim.mayBeEmpty; });
   }
   int64_t boxElements() const {
     int64_t count = 1;

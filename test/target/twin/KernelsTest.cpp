@@ -81,6 +81,20 @@ static std::vector<KernelCase> joints() {
                                   ") -> " + to,
                               {to}, {{-9, 9}}));
       }
+  // Units of rows behind those that are summed up have nothing to sum up.
+  for (int64_t rows : {1, 5, 70})
+    for (int64_t columns : {3, 40, 600})
+      for (int64_t more : {1, 3}) {
+        std::string from = CaseBuilder::type({rows, columns}, "f32"),
+                    then = CaseBuilder::type({more, columns}, "f32"),
+                    to = CaseBuilder::type({rows + more, columns}, "f32");
+        cases.push_back(b.one("softmax and more", {from, then},
+                              "nn.concat %s, %1 dim = 0 : (" + from + ", " + then + ") -> " + to,
+                              {to}, {{-9, 9}}));
+        std::string &text = cases.back().text;
+        text.insert(text.find("%r = "),
+                    "%s = nn.softmax %0 dim = 1 : (" + from + ") -> " + from + "\n  ");
+      }
   for (int64_t size = 1; size <= 9; ++size)
     for (int64_t high = 1; high <= 4; ++high) {
       std::string from = type(size, "f32"), to = type(size + high, "f32");
