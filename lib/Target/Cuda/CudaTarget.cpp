@@ -7,8 +7,8 @@
 #include "passes/cuda/Passes.h"
 #include "weft/Target/Cuda/Image.h"
 #include "weft/Target/Executable.h"
-#include "weft/runtime/Commands.h"
 #include "weft/runtime/CublasProduct.h"
+#include "weft/runtime/CudnnAttention.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -85,6 +85,35 @@ bool takesProduct(const LibraryLayout &layout) {
          runtime::planCublasProduct(*lhs, *rhs, *result, addends, product).empty();
 }
 
+/// As cuDNN does it; of `operands` tensors and perhaps a mask.
+template <size_t operands> bool takesAttention(const LibraryLayout &layout) {
+  const NamedAttrList &attributes = layout.call.attributes;
+  runtime::AttentionCall call;
+  call.causal = attributes.get("causal") != Attribute();
+  call.hasMask = layout.operands.size() > operands;
+  call.softcap = cast<FloatAttr>(attributes.get("softcap")).getValueAsDouble();
+  for (const LibraryTensor &tensor : llvm::concat<const LibraryTensor>(
+           ArrayRef(layout.operands).take_front(operands), ArrayRef(layout.results))) {
+    std::optional<runtime::DType> type = floatOf(tensor.element);
+    if (!type)
+      return false;
+    call.tensors.push_back({*type,
+                            {tensor.sizes.begin(), tensor.sizes.end()},
+                            {tensor.strides.begin(), tensor.strides.end()}});
+  }
+  return runtime::whyNotCudnn(call).empty();
+}
+
+/// What the runtime's CUDA device does (runtime/lib/device/cuda/commands): commands, and the types
+/// and sizes of each.
+struct Taken {
+  StringLiteral command;
+  bool (*takes)(const LibraryLayout &layout);
+};
+constexpr Taken kTaken[] = {{"gemm", takesProduct},
+                            {"attention", takesAttention<3>},
+                            {"attention_grad", takesAttention<5>}};
+
 class CudaTarget : public Target {
 public:
   CudaTarget(const Chip &chip, std::string name) : chip(chip), ownName(std::move(name)) {}
@@ -92,10 +121,10 @@ public:
   StringRef name() const override { return ownName; }
   const TargetTraits &traits() const override { return numbers; }
 
-  /// What the runtime's CUDA device does (runtime/lib/device/cuda/commands), no more.
   bool takes(const LibraryLayout &layout) const override {
-    return runtime::opcodeNamed(layout.call.command) == unsigned(runtime::Opcode::Gemm) &&
-           takesProduct(layout);
+    return llvm::any_of(kTaken, [&](const Taken &row) {
+      return row.command == layout.call.command && row.takes(layout);
+    });
   }
 
   void registerDialects(DialectRegistry &registry) const override {

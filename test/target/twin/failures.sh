@@ -10,11 +10,12 @@ failures=0 checks=0 without=()
 mkdir "$work/empty"
 export WEFT_DEVICE=cuda WEFT_CUDA_PATH=$emulated
 compile() {
-  env -u WEFT_CUDA_PATH -u WEFT_DEVICE "$bin/weft-compile" -q "$work/gpt.onnx" --bind batch=4,seq=8 --precision fp32 --target cuda:host --train \
+  env -u WEFT_CUDA_PATH -u WEFT_DEVICE "$bin/weft-compile" -q "$work/gpt.onnx" --bind batch=4,seq=8 --target cuda:host --train \
     --loss softmax_cross_entropy:logits,labels --optimizer adamw:lr=0.003,clip=0.5 "$@" || exit 1
 }
 "$bin/weft-translate" --build gpt2:layers=1,hidden=16,heads=2,vocab=256,seq=8 -o "$work/gpt.onnx" > "$work/log" || exit 1
 compile -o "$work/one"
+compile --precision bf16 --attention whole -o "$work/attention"
 compile --mesh dp=2 --zero 1 -o "$work/two"
 
 # ends PROGRAM CODE ERROR VARIABLE=VALUE..: with the exit code, one error, and nothing else that is called one
@@ -53,6 +54,9 @@ fails one 1 'CUBLAS_STATUS_NOT_SUPPORTED (15)' cublasLtMatmulAlgoGetHeuristic:1 
 fails one 1 'CUBLAS_STATUS_INVALID_VALUE (7)' cublasLtCreate:1
 fails two 1 'invalid usage (5)' ncclGetVersion:1 ncclGetUniqueId:1 ncclCommInitRankConfig:1 ncclCommInitRankConfig:2 ncclCommGetAsyncError:1 \
   ncclCommGetAsyncError:20 ncclGroupStart:1 ncclGroupEnd:2 ncclAllReduce:1 ncclReduceScatter:1 ncclAllGather:1
+# cuDNN.
+fails attention 1 'CUDNN_STATUS_NOT_SUPPORTED (3000)' cudnnCreate:1 cudnnBackendFinalize:1 cudnnBackendFinalize:60 cudnnBackendExecute:1
+fails attention 1 'an error that it has no text for (5000)' cudnnBackendExecute:3
 # Of any of these no graph is made; the step goes on without.
 for call in cuStreamBeginCapture:1:900 cuStreamEndCapture:1:901 cuGraphGetNodes:1:1 cuGraphInstantiate:1:2 cuEventRecordWithFlags:1:1; do
   checks=$((checks + 1))
@@ -64,7 +68,9 @@ for call in cuStreamBeginCapture:1:900 cuStreamEndCapture:1:901 cuGraphGetNodes:
 done
 
 # A library that is not there, is another one, or is too old.
-for library in cuda:1 cublasLt:13 nccl:2; do
+for library in cuda:1 cublasLt:13 cudnn:9 nccl:2; do
+  program=two
+  [ "$library" = cudnn:9 ] && program=attention
   name=lib${library%:*}.so.${library#*:}
   mkdir -p "$work/$name"
   cp -P "$emulated"/lib*.so* "$work/$name"
@@ -78,17 +84,21 @@ for library in cuda:1 cublasLt:13 nccl:2; do
     without=(unshare --mount bash -c 'mount --bind "$0" "$1" && shift && exec "$@"' "$work/empty" "$(dirname "$(readlink -f "$own")")")
   fi
   if "${without[@]}" true 2> /dev/null; then
-    ends two 1 "cannot be opened \(.*$work/$name/$name: .*\); install .*, or set WEFT_CUDA_PATH" "WEFT_CUDA_PATH=$work/$name"
+    ends $program 1 "cannot be opened \(.*$work/$name/$name: .*\); install .*, or set WEFT_CUDA_PATH" "WEFT_CUDA_PATH=$work/$name"
   else
     echo "SKIPPED: a machine without $name, this one has it and does not hide it"
   fi
   without=()
   # The loader has one of each name: its own is another library's here.
   printf 'int weft_other;\n' | cc -shared -fPIC -x c - -Wl,-soname,"$name" -o "$work/$name/$name" || exit 1
-  ends two 1 ' has no (cu|nccl|cublasLt)[A-Z][A-Za-z]*; Weft needs' "WEFT_CUDA_PATH=$work/$name"
+  ends $program 1 ' has no (cu|nccl|cublasLt|cudnn)[A-Z][A-Za-z]*; Weft needs' "WEFT_CUDA_PATH=$work/$name"
 done
 ends one 1 'the CUDA driver is of CUDA 11\.8; Weft needs one of CUDA 12 or newer' WEFT_EMULATED_VERSION=11080
 ends two 1 'the NCCL that was found is 2\.17; Weft needs 2\.18 or newer' WEFT_EMULATED_NCCL_VERSION=21700
+for version in 91000:9.10.0 91001:9.10.1 91400:9.14.0; do
+  ends attention 1 "the cuDNN that was found is ${version#*:}, whose attention has faults; Weft needs cuDNN 9.10.2 or newer of cuDNN 9, but not 9.14.0" \
+    "WEFT_EMULATED_CUDNN=${version%:*}"
+done
 ends one 5 'the program needs .* on GPU 0, which has .* of .* available' WEFT_EMULATED_MEMORY=65536
 ends two 1 'the machine has 1 GPUs for 2 ranks' WEFT_EMULATED_GPUS=1
 ends one 1 'the machine has 0 GPUs for 1 ranks' WEFT_EMULATED_GPUS=0

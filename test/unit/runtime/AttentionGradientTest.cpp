@@ -160,6 +160,18 @@ TEST(AttentionGradient, AgreesWithPlainLoops) {
   }
 }
 
+TEST(AttentionGradient, OfSmallTypesIsDoneByEveryDevice) {
+  const GradientCase cases[] = {
+      {2, 3, 3, 17, 17, 16, 16, true, false, 0},
+      {1, 4, 2, 40, 40, 32, 32, true, false, 0}, // shared key heads
+      {2, 6, 1, 9, 30, 8, 8, false, false, 0},   // as many as there are
+  };
+  for (const GradientCase &c : cases) {
+    testGradient<BFloat16>(c, DType::BF16, 8e-3);
+    testGradient<Float16>(c, DType::F16, 1e-3);
+  }
+}
+
 TEST(AttentionGradient, RefusesWhatDoesNotFit) {
   Harness h;
   Id x = h.input("x", DType::F32, {1, 2, 3, 4});

@@ -342,6 +342,18 @@ TEST(Attention, AgreesWithPlainLoops) {
   }
 }
 
+TEST(Attention, OfSmallTypesIsDoneByEveryDevice) {
+  const AttentionCase cases[] = {
+      {2, 3, 3, 17, 17, 16, 16, true, 0, 0},
+      {1, 4, 2, 40, 40, 32, 32, true, 0, 0}, // shared key heads
+      {2, 6, 1, 9, 30, 8, 8, false, 0, 0},   // as many as there are
+  };
+  for (const AttentionCase &c : cases) {
+    testAttention<BFloat16>(c, DType::BF16, 8e-3);
+    testAttention<Float16>(c, DType::F16, 1e-3);
+  }
+}
+
 // A kernel has as many addends as a command may bring.
 TEST(Gemm, AddendsHaveRoom) { EXPECT_EQ(viewRoles(Opcode::Gemm).most, kGemmAddend + kMostAddends); }
 

@@ -78,6 +78,7 @@ CudaDevice::~CudaDevice() {
   modules.reset();
   reduceKernels.reset();
   cublasLt.reset();
+  attention.reset();
   (void)driver.releaseContext(gpu);
 }
 
@@ -111,7 +112,7 @@ PreparedCommandPtr CudaDevice::prepare(const PrepareContext &context, const Comm
   status = enter();
   if (!status.ok())
     return nullptr;
-  CudaContext own{context, driver, *modules, *cublasLt};
+  CudaContext own{context, driver, *modules, *cublasLt, *attention};
   CudaCommandPtr made = visitRecord(context.program, command, [&](const auto &record) {
     return makeCudaCommand(own, command, record, status);
   });

@@ -13,6 +13,7 @@
 #include "device/cuda/KernelModules.h"
 #include "device/cuda/Staging.h"
 #include "device/cuda/commands/CudaCommand.h"
+#include "device/cuda/libraries/AttentionPlans.h"
 #include "device/cuda/libraries/CublasLt.h"
 #include "device/cuda/nccl/NcclGroups.h"
 #include "device/cuda/nccl/ReduceKernels.h"
@@ -109,6 +110,7 @@ private:
   std::unique_ptr<ReduceKernels> reduceKernels;
   std::unique_ptr<NcclGroups> nccl; // null: collectives go over the transport
   std::unique_ptr<CublasLt> cublasLt = std::make_unique<CublasLt>();
+  std::unique_ptr<AttentionPlans> attention = std::make_unique<AttentionPlans>();
   std::vector<bool> hasHostCommands, waitsForRanks; // by stream, as commands are prepared
   std::atomic<bool> stopping{false};
 };

@@ -8,6 +8,7 @@
 
 namespace weft::runtime::cuda {
 
+class AttentionPlans;
 class CublasLt;
 class KernelModules;
 
@@ -16,6 +17,7 @@ struct CudaContext : PrepareContext {
   const Driver &driver;
   KernelModules &kernels;
   CublasLt &cublasLt; // to be opened by who needs it
+  AttentionPlans &attention;
 };
 
 /// A stream while it runs.

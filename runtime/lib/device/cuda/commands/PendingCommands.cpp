@@ -15,14 +15,6 @@ CudaCommandPtr cuda::makeCudaCommand(const CudaContext &, const Command &, const
                                      Status &status) {
   return refuse("convolutions", status);
 }
-CudaCommandPtr cuda::makeCudaCommand(const CudaContext &, const Command &, const Attention &,
-                                     Status &status) {
-  return refuse("attention", status);
-}
-CudaCommandPtr cuda::makeCudaCommand(const CudaContext &, const Command &,
-                                     const AttentionGradient &, Status &status) {
-  return refuse("gradients of attention", status);
-}
 CudaCommandPtr cuda::makeCudaCommand(const CudaContext &, const Command &, const ScatterAdd &,
                                      Status &status) {
   return refuse("scattered sums", status);

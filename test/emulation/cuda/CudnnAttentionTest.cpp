@@ -1,0 +1,74 @@
+// Which attention cuDNN does.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/runtime/CudnnAttention.h"
+
+#include <gtest/gtest.h>
+
+using namespace weft::runtime;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+AttentionTensor tensor(Ints sizes, Ints strides, DType dtype = DType::BF16) {
+  return {dtype, std::move(sizes), std::move(strides)};
+}
+
+/// Heads side by side in tokens; output by heads.
+AttentionCall call() {
+  AttentionTensor packed = tensor({2, 4, 16, 64}, {16 * 768, 64, 768, 1}),
+                  dense = tensor({2, 4, 16, 64}, {4096, 1024, 64, 1});
+  return {{packed, packed, packed, dense}, true, false, 0};
+}
+
+TEST(CudnnAttention, IsDoneInTypesAndLayoutsThatItReads) {
+  EXPECT_EQ(whyNotCudnn(call()), "");
+  AttentionCall halves = call();
+  for (AttentionTensor &each : halves.tensors)
+    each.dtype = DType::F16;
+  EXPECT_EQ(whyNotCudnn(halves), "");
+  AttentionCall one = call();
+  for (AttentionTensor &each : one.tensors)
+    each.sizes[0] = 1, each.strides[0] = 3;
+  EXPECT_EQ(whyNotCudnn(one), "");
+}
+
+TEST(CudnnAttention, WhatTheLibraryDoesNotDoIsSaid) {
+  auto whyNot = [](auto change) {
+    AttentionCall changed = call();
+    change(changed);
+    return whyNotCudnn(changed);
+  };
+  auto ofAll = [](auto change) {
+    return [change](AttentionCall &changed) {
+      for (AttentionTensor &each : changed.tensors)
+        change(each);
+    };
+  };
+  EXPECT_EQ(whyNot([](AttentionCall &c) { c.hasMask = true; }),
+            "cuDNN is used for attention without a mask, or with a causal one that the model says "
+            "by constants");
+  EXPECT_EQ(whyNot([](AttentionCall &c) { c.softcap = 30; }),
+            "cuDNN is used for attention without a softcap");
+  EXPECT_EQ(whyNot(ofAll([](AttentionTensor &t) { t.dtype = DType::F32; })),
+            "cuDNN does attention in bf16 and f16");
+  const char *depth = "cuDNN does attention of heads whose depth is a multiple of 8, at most 128, "
+                      "and the same for values";
+  EXPECT_EQ(whyNot(ofAll([](AttentionTensor &t) { t.sizes[3] = 20; })), depth);
+  EXPECT_EQ(whyNot(ofAll([](AttentionTensor &t) { t.sizes[3] = 136; })), depth);
+  EXPECT_EQ(whyNot([](AttentionCall &c) { c.tensors[2].sizes[3] = 32; }), depth);
+  auto lessQueries = [](AttentionCall &c) { c.tensors[0].sizes[2] = c.tensors[3].sizes[2] = 8; };
+  EXPECT_EQ(whyNot(lessQueries), "cuDNN is used for causal attention of as many keys as queries");
+  EXPECT_EQ(whyNot([&](AttentionCall &c) { lessQueries(c), c.causal = false; }), "");
+  EXPECT_EQ(whyNot(ofAll([](AttentionTensor &t) { t.sizes[2] = 1; })),
+            "cuDNN is used for attention of two queries and keys or more");
+  EXPECT_EQ(whyNot(ofAll([](AttentionTensor &t) { t.sizes[0] = 0; })),
+            "cuDNN takes 1 to 2147483647 elements of a dim");
+  EXPECT_EQ(whyNot([](AttentionCall &c) { c.tensors[1].strides = {4096, 1024, 1, 16}; }),
+            "cuDNN needs the elements of a head side by side");
+  const char *rows = "cuDNN needs rows that begin at multiples of 16 bytes";
+  EXPECT_EQ(whyNot([](AttentionCall &c) { c.tensors[1].strides[2] = 772; }), rows);
+  EXPECT_EQ(whyNot([](AttentionCall &c) { c.tensors[1].strides[1] = 0; }), rows);
+}
+
+} // namespace
