@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/runtime/CudnnAttention.h"
 
+#include "device/cuda/libraries/AttentionPlans.h"
+
 #include <gtest/gtest.h>
 
 using namespace weft::runtime;
@@ -69,6 +71,25 @@ TEST(CudnnAttention, WhatTheLibraryDoesNotDoIsSaid) {
   const char *rows = "cuDNN needs rows that begin at multiples of 16 bytes";
   EXPECT_EQ(whyNot([](AttentionCall &c) { c.tensors[1].strides[2] = 772; }), rows);
   EXPECT_EQ(whyNot([](AttentionCall &c) { c.tensors[1].strides[1] = 0; }), rows);
+}
+
+TEST(CudnnAttention, PlansAreKeptByAllThatTheyDependOn) {
+  const cuda::AttentionShape shape;
+  auto differs = [&](auto change) {
+    cuda::AttentionShape other = shape;
+    change(other);
+    return shape < other || other < shape;
+  };
+  EXPECT_FALSE(differs([](cuda::AttentionShape &) {}));
+  EXPECT_TRUE(differs([](cuda::AttentionShape &s) { s.dtype = DType::F16; }));
+  EXPECT_TRUE(differs([](cuda::AttentionShape &s) { s.causal = true; }));
+  EXPECT_TRUE(differs([](cuda::AttentionShape &s) { s.isGradient = true; }));
+  for (int64_t cuda::AttentionShape::*size :
+       {&cuda::AttentionShape::batch, &cuda::AttentionShape::queryHeads,
+        &cuda::AttentionShape::keyHeads, &cuda::AttentionShape::queries,
+        &cuda::AttentionShape::keys, &cuda::AttentionShape::depth})
+    EXPECT_TRUE(differs([&](cuda::AttentionShape &s) { s.*size = 2; }));
+  EXPECT_TRUE(differs([](cuda::AttentionShape &s) { s.strides[7][2] = 8; }));
 }
 
 } // namespace
