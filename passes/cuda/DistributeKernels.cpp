@@ -209,7 +209,7 @@ void KernelLowering::remarkOnRows(const KernelTiling &tiling) {
   if (!kernel.getContext()->getRemarkEngine())
     return;
   for (const LoopNest &nest : tiling.nests)
-    if (nest.kind == LoopNest::Kind::Rows)
+    if (nest.kind == LoopNest::Kind::Rows && !sharedRows(nest))
       remark::missed(nest.loc(),
                      remark::RemarkOpts::name("sequential").category("cuda-distribute-kernels"))
           << "is done row by row, each by one thread";

@@ -130,6 +130,25 @@ void GridElements::storeAt(const Storage &to, AffineExpr place, Value value, Loc
   memref::StoreOp::create(builder, loc, value, to.pointer, space.materialize(builder, loc, place));
 }
 
+SmallVector<Value> GridElements::loadLanes(const Storage &from, ArrayRef<AffineExpr> indices,
+                                           unsigned dim, Location loc) {
+  SmallVector<Value> values;
+  AffineExpr place = placeOf(from, indices, false);
+  int64_t lanes = space.dims[dim].extent;
+  if (!isWide(place, dim)) {
+    forLanes(dim, [&](int64_t) { values.push_back(load(from, indices, loc)); });
+    return values;
+  }
+  auto type = VectorType::get({lanes}, memoryType(from.element));
+  Value vector =
+      vector::LoadOp::create(builder, loc, type, from.pointer,
+                             ValueRange{space.materialize(builder, loc, firstPlace(place, dim))},
+                             /*nontemporal=*/false, alignmentOf(type));
+  for (int64_t at = 0; at < lanes; ++at)
+    values.push_back(fromMemory(from, vector::ExtractOp::create(builder, loc, vector, at), loc));
+  return values;
+}
+
 void GridElements::storeLanes(const Storage &to, ArrayRef<AffineExpr> indices, unsigned dim,
                               ArrayRef<Value> values, Location loc) {
   AffineExpr place = placeOf(to, indices, true);

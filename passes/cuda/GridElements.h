@@ -24,6 +24,11 @@ public:
   /// remembered for the lane only.
   void forLanes(unsigned dim, llvm::function_ref<void(int64_t lane)> body);
 
+  /// Reads the adjacent elements of all lanes of loop `dim`, as they are now.
+  llvm::SmallVector<mlir::Value> loadLanes(const kernels::Storage &from,
+                                           llvm::ArrayRef<mlir::AffineExpr> indices, unsigned dim,
+                                           mlir::Location loc);
+
   /// Writes values of all lanes of loop `dim` to adjacent elements.
   void storeLanes(const kernels::Storage &to, llvm::ArrayRef<mlir::AffineExpr> indices,
                   unsigned dim, llvm::ArrayRef<mlir::Value> values, mlir::Location loc);

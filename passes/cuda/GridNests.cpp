@@ -377,9 +377,7 @@ bool GridNestEmitter::emit(LoopNest &nest) {
   if (nest.kind == LoopNest::Kind::Reduction)
     return emitReduction(nest);
   if (nest.kind == LoopNest::Kind::Rows) {
-    LoopNestEmitter rows(elements);
-    forBox(nest, threads, 1,
-           [&](unsigned, const Indices &indices) { rows.emitRow(nest, indices); });
+    emitRows(nest);
     return true;
   }
   if (nest.isScalar()) {

@@ -53,6 +53,9 @@ private:
   llvm::SmallVector<mlir::Value> reduceTogether(kernels::LoopNest &nest, Threads among,
                                                 const Indices &indices);
   bool emitReduction(kernels::LoopNest &nest);
+  void emitRows(kernels::LoopNest &nest);
+  void fillRows(kernels::LoopNest &nest, const kernels::RowLoops &fill);
+  void changeRows(kernels::LoopNest &nest, const kernels::RowChanges &rows);
 
   GridElements &elements;
   kernels::IndexSpace &space;

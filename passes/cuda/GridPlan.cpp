@@ -55,8 +55,26 @@ static int64_t leastBytes(const LoopNest &nest) {
   return least;
 }
 
+static std::optional<RowChanges> changesOf(const LoopNest &nest) {
+  auto forall = dyn_cast_or_null<scf::ForallOp>(nest.op);
+  return forall ? rowChangesOf(forall) : std::nullopt;
+}
+
+std::optional<RowChanges> weft::cuda::sharedRows(const LoopNest &nest) {
+  std::optional<RowChanges> rows = changesOf(nest);
+  if (rows && nest.box.size() == rows->choosing.size())
+    for (auto [box, chooses] : llvm::zip_equal(nest.box, rows->choosing))
+      if (chooses && box.width > 1)
+        return std::nullopt;
+  return rows;
+}
+
 int64_t weft::cuda::lanesOf(const LoopNest &nest, bool together) {
-  if (nest.box.empty() || nest.kind == LoopNest::Kind::Rows)
+  if (nest.box.empty())
+    return 1;
+  // A change is of one element of a row.
+  if (nest.kind == LoopNest::Kind::Rows &&
+      (!sharedRows(nest) || rowDims(cast<scf::ForallOp>(nest.op)).back()))
     return 1;
   int64_t most = kAccessBytes / leastBytes(nest);
   const BoxDim &last = nest.box.back();
@@ -105,6 +123,8 @@ int64_t weft::cuda::threadsOf(const KernelTiling &tiling) {
   int64_t wanted = kWarp, most = kMostThreads;
   for (const LoopNest &nest : tiling.nests) {
     int64_t elements = nest.boxElements();
+    if (std::optional<RowChanges> rows = sharedRows(nest))
+      wanted = std::max(wanted, llvm::product_of(rows->change.extents()));
     if (nest.kind == LoopNest::Kind::Reduction && threadsPerElement(nest, kMostThreads) > 1) {
       int64_t extent = reductionExtent(cast<linalg::GenericOp>(nest.op));
       int64_t runs = extent / lanesOfReduction(nest);
@@ -136,6 +156,39 @@ std::optional<int64_t> weft::cuda::residentBlocks(int64_t blocks, int64_t thread
 }
 
 namespace {
+
+/// How many rows of a nest of rows a unit has, or has parts of.
+double columnsOf(const LoopNest &nest) {
+  double columns = 1;
+  for (auto [box, isRow] : llvm::zip(nest.box, rowDims(cast<scf::ForallOp>(nest.op))))
+    columns *= isRow ? 1 : double(box.width);
+  return columns;
+}
+
+/// What a unit does for a nest of rows that are filled and changed, in elements. Together its
+/// threads fill their part, look which of all changes fall into it, and do these, each in `columns`
+/// rows at once; alone each does so for rows of its own.
+struct RowWork {
+  bool together;
+  double filled, seen, changes, columns;
+
+  RowWork(const LoopNest &nest, const RowChanges &rows)
+      : together(sharedRows(nest).has_value()), filled(nest.boxElements()),
+        seen(llvm::product_of(rows.change.extents())), columns(columnsOf(nest)) {
+    double all = llvm::product_of(rows.fill.extents());
+    changes = seen * filled / (columns * std::max(1.0, all));
+  }
+  double points() const { return filled + (together ? seen : 0) + changes * columns; }
+  double cost() const { return 2 * filled + 24 * (together ? seen : 0) + 8 * changes * columns; }
+  double steps(int64_t threads, int64_t lanes) const {
+    // A change waits for memory; alone a thread does not read for the next ones meanwhile.
+    constexpr double kTogether = 4, kAlone = 32;
+    double turns = std::ceil(columns / double(threads * lanes));
+    if (!together)
+      return turns * (filled / std::max(1.0, columns) + kAlone * changes);
+    return filled / double(threads * lanes) + seen / double(threads) + turns * kTogether * changes;
+  }
+};
 
 class GridTiler : public KernelTiler {
 public:
@@ -172,14 +225,59 @@ private:
       for (int64_t chunk : {1, 16, 64})
         if (shapes[0][dim] > chunk && (chunk > 1 || dim + 1 < shapes[0].size()))
           result.push_back({{dim, chunk}});
+    addPartsOfRows(shapes, shared, result);
     return result;
+  }
+
+  /// Ways to cut rows: few changes are done where they fall, but each unit looks at all of them, so
+  /// that units are just as many as keep all multiprocessors busy, even if some have more changes
+  /// than others.
+  void addPartsOfRows(ArrayRef<ArrayRef<int64_t>> shapes, unsigned shared,
+                      SmallVector<SmallVector<UnitDim>> &ways) {
+    for (const LoopNest &nest : tiling.nests) {
+      if (nest.shape() != shapes[0] || !changesOf(nest))
+        continue;
+      SmallVector<bool> isRow = rowDims(cast<scf::ForallOp>(nest.op));
+      unsigned dim = llvm::find(isRow, true) - isRow.begin();
+      if (dim >= shared)
+        continue;
+      int64_t size = shapes[0][dim], before = llvm::product_of(shapes[0].take_front(dim));
+      auto add = [&](ArrayRef<UnitDim> leading, int64_t units) {
+        int64_t parts = std::max<int64_t>(1, 4 * kMultiprocessors / std::max<int64_t>(1, units));
+        int64_t chunk = llvm::bit_floor(uint64_t(std::max<int64_t>(1, size / parts)));
+        ways.push_back(llvm::to_vector(leading));
+        ways.back().push_back({dim, chunk});
+      };
+      SmallVector<UnitDim> leading;
+      for (unsigned at = 0; at < dim; ++at)
+        leading.push_back({at, 1});
+      add(leading, before);
+      if (dim > 0)
+        add({}, 1);
+    }
+  }
+
+  bool cutsRows(const LoopNest &nest) const override { return sharedRows(nest).has_value(); }
+
+  double costOf(const LoopNest &nest, const NestReport &report) override {
+    if (std::optional<RowChanges> rows = changesOf(nest))
+      return RowWork(nest, *rows).cost();
+    return KernelTiler::costOf(nest, report);
   }
 
   double score() override {
     int64_t threads = threadsOf(tiling);
     double steps = 0, points = 0, waste = 1;
     for (const LoopNest &nest : tiling.nests) {
+      if (std::optional<RowChanges> rows = changesOf(nest)) {
+        RowWork work(nest, *rows);
+        steps += work.steps(threads, lanesOf(nest));
+        points += work.points();
+        continue;
+      }
       double own = nest.boxElements(), parallel = double(nest.boxElements()) / lanesOf(nest);
+      if (nest.kind == LoopNest::Kind::Rows)
+        parallel = columnsOf(nest); // a thread each
       if (nest.kind == LoopNest::Kind::Reduction) {
         auto generic = cast<linalg::GenericOp>(nest.op);
         own *= reductionExtent(generic);
@@ -213,5 +311,8 @@ llvm::Expected<KernelTiling> weft::cuda::planGrid(func::FuncOp kernel, ElementEm
                                                   int64_t workgroupBytes,
                                                   ArrayRef<const Storage *> overwritten) {
   TilingPrices prices = {1, 0, 4, 8, 24, 0.9, "workgroup memory"};
-  return GridTiler(kernel, elements, resultStorages, workgroupBytes, overwritten, prices).run();
+  bool lists = llvm::any_of(kernel.getOps<scf::ForallOp>(),
+                            [](scf::ForallOp forall) { return rowChangesOf(forall).has_value(); });
+  int64_t left = std::max<int64_t>(0, workgroupBytes - (lists ? kListBytes : 0));
+  return GridTiler(kernel, elements, resultStorages, left, overwritten, prices).run();
 }

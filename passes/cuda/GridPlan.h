@@ -4,6 +4,7 @@
 #define WEFT_PASSES_CUDA_GRIDPLAN_H
 
 #include "passes/kernels/KernelTiler.h"
+#include "passes/kernels/RowChanges.h"
 
 #include <optional>
 
@@ -32,6 +33,15 @@ bool isShared(mlir::linalg::GenericOp generic);
 /// The threads that compute one element of a reduction: 1, a warp, or the block, which has
 /// `threads`.
 int64_t threadsPerElement(const kernels::LoopNest &nest, int64_t threads);
+
+/// How all threads of a block share a nest of rows, of which a unit may then make a part: where all
+/// elements of its box agree on what is changed. Nothing if each thread has rows of its own.
+std::optional<kernels::RowChanges> sharedRows(const kernels::LoopNest &nest);
+
+/// Changes of rows of which a block at a time lists those that are its own, and the workgroup
+/// memory that it needs to do so.
+inline constexpr int64_t kListedChanges = 4096;
+inline constexpr int64_t kListBytes = 4 * (kListedChanges + kListedChanges / kWarp + kWarp);
 
 /// The threads of a block for which the nests of one unit have work.
 int64_t threadsOf(const kernels::KernelTiling &tiling);

@@ -102,6 +102,14 @@ Value weft::cuda::reduceWarp(OpBuilder &builder, Operation *combiner, Value valu
   return reduceLanes(builder, combiner, value, kWarp);
 }
 
+Value weft::cuda::gatherBits(OpBuilder &builder, Location loc, Value condition, Value lane) {
+  Value bit = arith::ShLIOp::create(
+      builder, loc, arith::ExtUIOp::create(builder, loc, builder.getI32Type(), condition), lane);
+  for (int32_t distance = kWarp / 2; distance > 0; distance /= 2)
+    bit = arith::OrIOp::create(builder, loc, bit, exchange(builder, loc, bit, distance));
+  return bit;
+}
+
 Value weft::cuda::reduceBlock(OpBuilder &builder, Operation *combiner, Value value, Value scratch,
                               Value thread, int64_t threads) {
   Location loc = combiner->getLoc();

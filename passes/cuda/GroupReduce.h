@@ -24,6 +24,11 @@ mlir::Value neutralOf(mlir::OpBuilder &builder, mlir::Operation *combiner);
 /// Values of other than 32 bits are exchanged in words of 32.
 mlir::Value reduceWarp(mlir::OpBuilder &builder, mlir::Operation *combiner, mlir::Value value);
 
+/// The conditions of the 32 threads of a warp, all of which run this, as one number of 32 bits: bit
+/// l is that of lane l. `lane` is the thread's own number in the warp, of 32 bits.
+mlir::Value gatherBits(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value condition,
+                       mlir::Value lane);
+
 /// Combines the values of all threads of a block, which has `threads`, by way of `scratch`: a
 /// memref of one element for each warp, which nothing else uses before the next barrier.
 /// All threads get the same bits. `thread` is the thread's number.

@@ -32,14 +32,14 @@ namespace weft::cuda {
 
 using namespace mlir;
 
-/// What NVPTX selects of `math`, for f32 and f64. Anything else would end in a call of a function
-/// that nobody has, or in LLVM's abort.
+/// What NVPTX selects of `math`, for f32, f64 and integers. Anything else would end in a call of a
+/// function that nobody has, or in LLVM's abort.
 static bool isSelected(Operation *op) {
   if (auto power = dyn_cast<math::Exp2Op>(op))
     return power.getType().isF32() &&
            bitEnumContainsAll(power.getFastmath(), arith::FastMathFlags::afn);
-  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::FmaOp,
-             math::RoundEvenOp, math::SqrtOp, math::TruncOp>(op);
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp, math::CtPopOp,
+             math::FloorOp, math::FmaOp, math::RoundEvenOp, math::SqrtOp, math::TruncOp>(op);
 }
 
 static LogicalResult checkFunctions(gpu::GPUModuleOp module) {

@@ -37,6 +37,12 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
     any other by a thread for each element, in the order of the loops. Temporaries lie in workgroup memory, those of one
     element in registers. What must be sequential (`scf.forall`) is so, a thread a row, with a remark.
 
+    Rows that are filled and then changed element by element (`passes/kernels/RowChanges.h`: scatter) are not: a block makes a part
+    of some rows. Its threads share the fill; of 4096 changes at a time each then looks whether some fall into the block's part,
+    which by shuffles, workgroup memory and two barriers becomes a list in the order of the changes; and each does all of the list
+    in rows of its own. So an element is changed in the CPU's order, by one thread, and nothing is atomic. Parts are such that there
+    are four blocks a multiprocessor or more, because each looks at all changes.
+
     A long sum that is a sum of pieces for the CPU is one (`passes/cuda/MergeReductions.h`), because threads make
     pieces of their own. A condition whose branches only read is chosen late: both are computed, and what may lie outside of its
     memory is read from within, so that lanes read together.

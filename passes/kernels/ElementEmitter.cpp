@@ -151,7 +151,10 @@ void ElementEmitter::storeAt(const Storage &to, AffineExpr place, Value value, L
 }
 
 Value ElementEmitter::load(const Storage &from, ArrayRef<AffineExpr> indices, Location loc) {
-  Value value = loadAt(from, placeOf(from, indices, false), loc);
+  return fromMemory(from, loadAt(from, placeOf(from, indices, false), loc), loc);
+}
+
+Value ElementEmitter::fromMemory(const Storage &from, Value value, Location loc) {
   if (!from.element.isInteger(1))
     return value;
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
@@ -241,6 +244,15 @@ std::optional<AffineExpr> ElementEmitter::indexOf(Value old, Region &region) {
   if (Value value = region.values.lookupOrNull(old))
     return space.addSymbol(value);
   return std::nullopt;
+}
+
+SmallVector<AffineExpr> ElementEmitter::indicesOf(ValueRange values, Region &region) {
+  SmallVector<AffineExpr> indices;
+  for (Value value : values) {
+    auto index = indexOf(value, region);
+    indices.push_back(index ? *index : space.addSymbol(resolve(value, region)));
+  }
+  return indices;
 }
 
 bool ElementEmitter::emitIndexOp(Operation &op, Region &region) {
@@ -476,21 +488,15 @@ void ElementEmitter::emitOp(Operation &op, Region &region) {
     return emitFor(op, region);
   if (isa<tensor::EmptyOp>(op))
     return; // has a storage already
-  auto indicesOf = [&](ValueRange values) {
-    SmallVector<AffineExpr> indices;
-    for (Value value : values) {
-      auto index = indexOf(value, region);
-      indices.push_back(index ? *index : space.addSymbol(resolve(value, region)));
-    }
-    return indices;
-  };
   if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
-    region.values.map(extract, element(extract.getTensor(), indicesOf(extract.getIndices())));
+    region.values.map(extract,
+                      element(extract.getTensor(), indicesOf(extract.getIndices(), region)));
     return;
   }
   if (auto insert = dyn_cast<tensor::InsertOp>(op)) {
     Storage target = storage.lookup(insert.getDest());
-    store(target, indicesOf(insert.getIndices()), resolve(insert.getScalar(), region), op.getLoc());
+    store(target, indicesOf(insert.getIndices(), region), resolve(insert.getScalar(), region),
+          op.getLoc());
     storage[insert] = target;
     return;
   }

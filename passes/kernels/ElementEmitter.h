@@ -89,7 +89,8 @@ public:
   /// The number of an element in its memory.
   mlir::AffineExpr placeOf(const Storage &at, llvm::ArrayRef<mlir::AffineExpr> indices,
                            bool isStore);
-  /// A value as it lies in memory.
+  /// A value as it lies in memory, and back.
+  mlir::Value fromMemory(const Storage &from, mlir::Value value, mlir::Location loc);
   mlir::Value toMemory(const Storage &to, mlir::Value value, mlir::Location loc);
 
   /// Element number `place` of the memory, in its type there (`memoryType`). Here by pointers;
@@ -137,6 +138,9 @@ public:
   /// tensors, which live in storages).
   llvm::SmallVector<mlir::Value> emitBlock(mlir::Block &block, Region &region);
   void emitOp(mlir::Operation &op, Region &region);
+  /// What a value of the region is here.
+  mlir::Value resolve(mlir::Value old, Region &region);
+  llvm::SmallVector<mlir::AffineExpr> indicesOf(mlir::ValueRange values, Region &region);
 
   /// Elements computed between the two are forgotten after.
   void pushScope() { scopes.emplace_back(); }
@@ -147,7 +151,6 @@ protected:
   unsigned unsure = 0;
 
 private:
-  mlir::Value resolve(mlir::Value old, Region &region);
   std::optional<mlir::AffineExpr> indexOf(mlir::Value old, Region &region);
   bool emitIndexOp(mlir::Operation &op, Region &region);
   bool foldComparison(mlir::Operation &op, Region &region);

@@ -60,6 +60,10 @@ protected:
   virtual llvm::SmallVector<llvm::SmallVector<UnitDim>> candidates() = 0;
   /// What the way that `tiling` holds costs; less is better.
   virtual double score() = 0;
+  /// The scalar operations that a unit takes for a nest.
+  virtual double costOf(const LoopNest &nest, const NestReport &report);
+  /// Whether units may share the row dims of a nest of rows: each makes a part of the rows.
+  virtual bool cutsRows(const LoopNest &nest) const { return false; }
 
   mlir::func::FuncOp kernel;
   ElementEmitter &elements;

@@ -215,7 +215,7 @@ void KernelTiler::grow(Demand &demand, Value tensor, const Recorder::Read &read)
 bool KernelTiler::place(LoopNest &nest, const Demand &demand) {
   if (nest.isTemporary()) {
     nest.box = demand.box;
-    if (nest.kind == LoopNest::Kind::Rows)
+    if (nest.kind == LoopNest::Kind::Rows && !cutsRows(nest))
       for (auto [dim, isRow] : llvm::enumerate(rowDims(cast<scf::ForallOp>(nest.op))))
         if (isRow) {
           int64_t size = nest.shape()[dim];
@@ -223,7 +223,7 @@ bool KernelTiler::place(LoopNest &nest, const Demand &demand) {
         }
     return true;
   }
-  if (nest.kind == LoopNest::Kind::Rows)
+  if (nest.kind == LoopNest::Kind::Rows && !cutsRows(nest))
     for (auto [dim, isRow] : llvm::enumerate(rowDims(cast<scf::ForallOp>(nest.op))))
       if (isRow && nest.box[dim].width != nest.shape()[dim])
         return false;
@@ -245,6 +245,11 @@ bool KernelTiler::place(LoopNest &nest, const Demand &demand) {
 //===----------------------------------------------------------------------===//
 // Analysis of one way to cut
 //===----------------------------------------------------------------------===//
+
+double KernelTiler::costOf(const LoopNest &nest, const NestReport &report) {
+  double work = report.seen.work + double(report.seen.accesses.size()) * nest.boxElements();
+  return work / (report.contiguous ? prices.lanes : 1) + prices.loopStart * report.starts;
+}
 
 /// Two values of one nest: one box for both.
 static void joinBoxes(Demand &demand, const Demand &with, IndexSpace &space) {
@@ -405,9 +410,7 @@ bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
     }
     for (const Recorder::Read &read : report.seen.visits)
       grow(visits[read.tensor], read.tensor, read);
-    double work = report.seen.work + double(report.seen.accesses.size()) * nest.boxElements();
-    tiling.unitCost +=
-        work / (report.contiguous ? prices.lanes : 1) + prices.loopStart * report.starts;
+    tiling.unitCost += costOf(nest, report);
     tiling.stackBytes += stackBytesOf(nest);
   }
   return true;

@@ -381,7 +381,6 @@ void LoopNestEmitter::emitInterchanged(Operation &op, ElementEmitter::Region &re
   });
 }
 
-/// The region of a forall at one point: its rows are the parts of the outputs that it would write.
 ElementEmitter::Region LoopNestEmitter::placeRows(LoopNest &nest,
                                                   ArrayRef<AffineExpr> valueIndices) {
   auto forall = cast<scf::ForallOp>(nest.op);

@@ -109,6 +109,10 @@ public:
   /// dims do not count.
   void emitRow(LoopNest &nest, llvm::ArrayRef<mlir::AffineExpr> valueIndices);
 
+  /// The region of a nest of rows at one point: its rows are the parts of the values that it would
+  /// write.
+  ElementEmitter::Region placeRows(LoopNest &nest, llvm::ArrayRef<mlir::AffineExpr> valueIndices);
+
   /// Emits the nest into a block that is thrown away, to see what it does.
   NestReport probe(LoopNest &nest);
 
@@ -129,7 +133,6 @@ private:
   mlir::Value computeElement(LoopNest &nest, const Loops &loops);
   void storeElement(LoopNest &nest, const Loops &loops, mlir::Value computed);
   void emitReduction(LoopNest &nest, Loops &loops);
-  ElementEmitter::Region placeRows(LoopNest &nest, llvm::ArrayRef<mlir::AffineExpr> valueIndices);
   void emitRows(LoopNest &nest, Loops &loops);
   void emitInterchanged(mlir::Operation &op, ElementEmitter::Region &region, Loops &loops);
   void record(Recorder &into, llvm::function_ref<void()> emit);

@@ -5,3 +5,9 @@ func.func @scan(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = nn.scan sum %x dim = 1 : tensor<4x8xf32> -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
+
+// CHECK-NOT: remark
+func.func @scatter(%x: tensor<4x8xf32>, %i: tensor<9x1xi64>, %u: tensor<9x8xf32>) -> tensor<4x8xf32> {
+  %0 = nn.scatter add %x, %i, %u indexed = [0] operand_batch = [] indices_batch = [] : (tensor<4x8xf32>, tensor<9x1xi64>, tensor<9x8xf32>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}

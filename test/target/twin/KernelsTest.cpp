@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
+
 using namespace weft::test;
 
 static unsigned volume(unsigned reduced, unsigned all) {
@@ -132,6 +135,87 @@ static std::vector<KernelCase> members() {
   return cases;
 }
 
+/// A scatter of `kind` of elements `e` into `operand`: the last dim of `indices` says where along
+/// the dims `indexed`.
+static KernelCase scatter(CaseBuilder &b, const std::string &kind, const std::string &e,
+                          const Shape &operand, const Shape &indices, const Shape &indexed,
+                          Range index) {
+  Shape window(indices.begin(), indices.end() - 1);
+  for (int64_t dim = 0; dim < int64_t(operand.size()); ++dim)
+    if (std::find(indexed.begin(), indexed.end(), dim) == indexed.end())
+      window.push_back(operand[dim]);
+  std::string ot = CaseBuilder::type(operand, e), it = CaseBuilder::type(indices, "i64"),
+              wt = CaseBuilder::type(window, e);
+  return b.one("scatter " + kind, {ot, it, wt},
+               "nn.scatter " + kind + " %0, %1, %2 indexed = " + CaseBuilder::list(indexed) +
+                   " operand_batch = [] indices_batch = [] : (" + ot + ", " + it + ", " + wt +
+                   ") -> " + ot,
+               {ot}, {{-9, 9}, index, {-2, 2}});
+}
+
+/// Parts of rows by a block each, of which many changes hit the same: sizes around what a lane, a
+/// warp, a list and a part of the rows take; indices outside on both sides.
+static std::vector<KernelCase> changedRows() {
+  CaseBuilder b(11);
+  std::vector<KernelCase> cases;
+  for (const char *kind : {"add", "assign", "mul", "max", "min"})
+    for (const char *element : {"f32", "bf16", "i64", "ui8"})
+      cases.push_back(scatter(b, kind, element, {7, 8}, {70, 1}, {0}, {-1, 7}));
+  for (int64_t updates : {0, 1, 31, 32, 33, 257, 1025})
+    for (int64_t columns : {1, 3, 4, 32, 36})
+      cases.push_back(scatter(b, "add", "f32", {6, columns}, {updates, 1}, {0}, {-2, 8}));
+  for (const Shape &none : {Shape{0, 4}, Shape{4, 0}})
+    cases.push_back(scatter(b, "add", "f32", none, {5, 1}, {0}, {-1, 4}));
+  cases.push_back(scatter(b, "assign", "i1", {5, 16}, {40, 1}, {0}, {0, 4}));
+  // Parts of 2, 4 and 8 rows, of which the last has fewer; columns for more than one turn.
+  cases.push_back(scatter(b, "add", "f32", {1025, 4}, {300, 1}, {0}, {1020, 1026}));
+  cases.push_back(scatter(b, "add", "bf16", {2311, 3}, {5, 13, 1}, {0}, {-1, 2311}));
+  cases.push_back(scatter(b, "add", "f32", {4099}, {3, 50, 1}, {0}, {4000, 4099}));
+  cases.push_back(scatter(b, "max", "f32", {2, 1060}, {40, 1}, {0}, {0, 1}));
+  // More changes than one list has, with and without a rest.
+  cases.push_back(scatter(b, "add", "f32", {3, 4}, {4099, 1}, {0}, {0, 2}));
+  cases.push_back(scatter(b, "add", "f32", {3, 4}, {2, 4096, 1}, {0}, {0, 2}));
+  // Two dims of a row, and dims before it.
+  cases.push_back(scatter(b, "add", "f32", {5, 6, 8}, {90, 2}, {0, 1}, {-1, 5}));
+  cases.push_back(scatter(b, "add", "f32", {1200, 2, 4}, {90, 2}, {1, 0}, {0, 2}));
+  cases.push_back(scatter(b, "add", "f32", {3, 1030}, {60, 1}, {1}, {500, 520}));
+  cases.push_back(scatter(b, "add", "f32", {4, 9, 8}, {33, 1}, {1}, {-1, 9}));
+  // Of a row of rows each has indices of its own.
+  for (const char *shapes : {"2 9 4", "3 1031 8"}) {
+    std::istringstream text(shapes);
+    int64_t rows, size, columns;
+    text >> rows >> size >> columns;
+    std::string ot = CaseBuilder::type({rows, size, columns}, "f32"),
+                it = CaseBuilder::type({rows, 40, 1}, "i64"),
+                wt = CaseBuilder::type({rows, 40, columns}, "f32");
+    cases.push_back(b.one("scatter of each row", {ot, it, wt},
+                          "nn.scatter add %0, %1, %2 indexed = [1] operand_batch = [0] "
+                          "indices_batch = [0] : (" +
+                              ot + ", " + it + ", " + wt + ") -> " + ot,
+                          {ot}, {{-9, 9}, {-1, 12}}));
+  }
+  // Other nests read what was changed, all of it or a row.
+  std::string rows = "tensor<9x40xf32>", sums = "tensor<9xf32>", at = "tensor<50x1xi64>",
+              from = "tensor<50x40xf32>";
+  for (const std::string &more : {"  %b = nn.mul %a, %a : " + rows + "\n  return %b : " + rows,
+                                  "  %c = nn.reduce max %a dims = [1] : " + rows + " -> " + sums +
+                                      "\n  return %a, %c : " + rows + ", " + sums,
+                                  "  %c = nn.reduce max %a dims = [0] : " + rows +
+                                      " -> tensor<40xf32>\n  return %c : tensor<40xf32>"}) {
+    std::string results = more.substr(more.rfind(" : ") + 3),
+                name = "changed_" + std::to_string(cases.size());
+    cases.push_back({name,
+                     "func.func @" + name + "(%x: " + rows + ", %i: " + at + ", %u: " + from +
+                         ") -> (" + results + ") {\n  %z = nn.mul %x, %x : " + rows +
+                         "\n  %a = nn.scatter add %z, %i, %u indexed = [0] operand_batch = [] "
+                         "indices_batch = [] : (" +
+                         rows + ", " + at + ", " + from + ") -> " + rows + "\n" + more + "\n}",
+                     {{-2, 2}, {-1, 9}, {-2, 2}}});
+  }
+  return cases;
+}
+
+TEST(TwinKernels, ChangedRows) { check(changedRows(), 60); }
 TEST(TwinKernels, Members) { check(members(), 12); }
 TEST(TwinKernels, Layout) { check(layoutCases(volume(4, 60), 2), 30); }
 TEST(TwinKernels, Reductions) { check(reductionCases(volume(3, 40), 3), 20); }

@@ -114,6 +114,11 @@ static constexpr llvm::StringLiteral kKernels[] = {
   %0 = nn.scan sum %x dim = 1 : tensor<5x40xf32> -> tensor<5x40xf32>
   return %0 : tensor<5x40xf32>
 })",
+    // Rows that a block fills, and of which it finds its changes.
+    R"(func.func @changes(%x: tensor<3x8xf32>, %i: tensor<90x1xi64>, %u: tensor<90x8xf32>) -> tensor<3x8xf32> {
+  %0 = nn.scatter add %x, %i, %u indexed = [0] operand_batch = [] indices_batch = [] : (tensor<3x8xf32>, tensor<90x1xi64>, tensor<90x8xf32>) -> tensor<3x8xf32>
+  return %0 : tensor<3x8xf32>
+})",
 };
 
 TEST(TwinMutants, AreCaught) {
