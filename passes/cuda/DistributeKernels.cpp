@@ -191,7 +191,8 @@ void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
   }
   setUnit(tiling, unit, elements);
   auto allocate = [&](Type element, int64_t count) { return makeWorkgroupMemory(element, count); };
-  GridNestEmitter emitter(elements, {thread, step, threads}, allocate);
+  GridNestEmitter emitter(elements, {thread, step, threads}, allocate,
+                          workgroupBytes - tiling.stackBytes);
   size_t left = tiling.nests.size();
   for (LoopNest &nest : tiling.nests) {
     --left;

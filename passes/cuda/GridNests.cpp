@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "GridNests.h"
 
-#include "GroupReduce.h"
 #include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,11 +16,9 @@ using namespace weft::kernels;
 // Who does what
 //===----------------------------------------------------------------------===//
 
-/// A loop over the numbers below `count` that fall to one thread: i to thread i modulo their count.
-/// Where each has as many, the loop is over these: who unrolls it sees how many there are.
-static SmallVector<Value>
-loopOfThread(OpBuilder &builder, Location loc, int64_t count, const Threads &among,
-             ValueRange carried, llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+SmallVector<Value>
+GridNestEmitter::loopOfThread(Location loc, int64_t count, const Threads &among, ValueRange carried,
+                              llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   auto number = [&](int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); };
   bool isEven = count % among.count == 0;
   Value first = isEven ? number(0).getResult() : among.thread;
@@ -63,7 +60,7 @@ void GridNestEmitter::share(Location loc, int64_t count, Threads among,
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
     return inside(among.thread);
   }
-  loopOfThread(builder, loc, count, among, {}, [&](Value iv, ValueRange) {
+  loopOfThread(loc, count, among, {}, [&](Value iv, ValueRange) {
     inside(iv);
     return SmallVector<Value>();
   });
@@ -188,190 +185,6 @@ void GridNestEmitter::emitTogether(MutableArrayRef<LoopNest> nests) {
          [&](unsigned laneDim, const Indices &indices) { emitElements(nests, laneDim, indices); });
 }
 
-//===----------------------------------------------------------------------===//
-// Reductions
-//===----------------------------------------------------------------------===//
-
-/// The loops of the generic: those of the results at `indices`, and which are reduced.
-static SmallVector<AffineExpr> genericLoops(linalg::GenericOp generic, ArrayRef<AffineExpr> indices,
-                                            SmallVectorImpl<unsigned> &reduced) {
-  SmallVector<AffineExpr> loops(generic.getNumLoops());
-  AffineMap map = generic.getMatchingIndexingMap(generic.getDpsInitOperand(0));
-  for (auto [position, expr] : llvm::enumerate(map.getResults()))
-    loops[cast<AffineDimExpr>(expr).getPosition()] = indices[position];
-  for (unsigned loop = 0; loop < loops.size(); ++loop)
-    if (!loops[loop])
-      reduced.push_back(loop);
-  return loops;
-}
-
-/// The reduction at `indices` for each lane, in the order of its loops: values by lane, then by
-/// result.
-SmallVector<Value> GridNestEmitter::reduceAlone(LoopNest &nest, unsigned laneDim,
-                                                const Indices &indices) {
-  auto generic = cast<linalg::GenericOp>(nest.op);
-  SmallVector<unsigned> reduced;
-  SmallVector<AffineExpr> loops = genericLoops(generic, indices, reduced);
-  SmallVector<int64_t> extents = generic.getStaticLoopRanges();
-  size_t results = nest.values.size();
-  SmallVector<Value> carried;
-  elements.forLanes(laneDim, [&](int64_t) {
-    for (Value initial : generic.getDpsInits())
-      carried.push_back(elements.element(initial, indices));
-  });
-  std::function<SmallVector<Value>(ArrayRef<unsigned>, ValueRange)> reduce =
-      [&](ArrayRef<unsigned> which, ValueRange sums) {
-        if (which.empty()) {
-          SmallVector<Value> next, now = llvm::to_vector(sums);
-          elements.forLanes(laneDim, [&](int64_t lane) {
-            llvm::append_range(
-                next, elements.inlineGeneric(generic, loops,
-                                             ArrayRef(now).slice(lane * results, results)));
-          });
-          return next;
-        }
-        loops[which.front()] = space.addDim(extents[which.front()], false);
-        unsigned dim = space.dims.size() - 1;
-        return elements.loop(nest.loc(), dim, nullptr, sums, [&](ValueRange arguments) {
-          return reduce(which.drop_front(), arguments);
-        });
-      };
-  return reduce(reduced, carried);
-}
-
-/// The reduction at `indices` by all of `among`, which are a warp or the block.
-SmallVector<Value> GridNestEmitter::reduceTogether(LoopNest &nest, Threads among,
-                                                   const Indices &indices) {
-  auto generic = cast<linalg::GenericOp>(nest.op);
-  SmallVector<Operation *> combiners = *combinersOf(generic);
-  SmallVector<unsigned> reduced;
-  SmallVector<AffineExpr> loops = genericLoops(generic, indices, reduced);
-  SmallVector<int64_t> extents = generic.getStaticLoopRanges();
-  // All loops that are reduced are one, so that runs go on where one of them ends.
-  SmallVector<int64_t> whole;
-  int64_t extent = 1;
-  for (unsigned loop : reduced) {
-    whole.push_back(extents[loop]);
-    extent *= extents[loop];
-  }
-  int64_t lanes = lanesOfReduction(nest);
-  size_t results = nest.values.size();
-  Location loc = nest.loc();
-
-  AffineExpr number = space.addDim(extent / lanes, false);
-  unsigned numberDim = space.dims.size() - 1;
-  AffineExpr lane = space.addDim(lanes, false);
-  unsigned laneDim = space.dims.size() - 1;
-  SmallVector<AffineExpr> parts;
-  space.delinearize(space.add(space.multiply(number, lanes), lane), whole, parts);
-  for (auto [loop, part] : llvm::zip_equal(reduced, parts))
-    loops[loop] = part;
-  auto shared = [&](ValueRange sums) {
-    return loopOfThread(
-        builder, loc, extent / lanes, among, sums, [&](Value iv, ValueRange arguments) {
-          space.dims[numberDim].iv = iv;
-          SmallVector<Value> next, now = llvm::to_vector(arguments);
-          elements.pushScope();
-          elements.forLanes(laneDim, [&](int64_t at) {
-            llvm::append_range(
-                next,
-                elements.inlineGeneric(generic, loops, ArrayRef(now).slice(at * results, results)));
-          });
-          elements.popScope();
-          return next;
-        });
-  };
-  SmallVector<Value> carried;
-  for (int64_t at = 0; at < lanes; ++at)
-    for (Operation *combiner : combiners)
-      carried.push_back(neutralOf(builder, combiner));
-  carried = shared(carried);
-  SmallVector<Value> totals;
-  for (size_t result = 0; result < results; ++result) {
-    Operation *combiner = combiners[result];
-    // Lanes in pairs, so that what waits for what is short.
-    for (int64_t distance = lanes / 2; distance > 0; distance /= 2)
-      for (int64_t at = 0; at < distance; ++at)
-        carried[at * results + result] = combine(builder, combiner, carried[at * results + result],
-                                                 carried[(at + distance) * results + result]);
-    Value sum = carried[result];
-    if (among.count == kWarp)
-      sum = reduceWarp(builder, combiner, sum);
-    else
-      sum = reduceBlock(builder, combiner, sum,
-                        makeScratch(memoryType(sum.getType()), among.count / kWarp), among.thread,
-                        among.count);
-    Value initial = elements.element(generic.getDpsInits()[result], indices);
-    totals.push_back(combine(builder, combiner, initial, sum));
-  }
-  return totals;
-}
-
-/// All threads compute the one element, and keep it.
-static bool keepsScalar(LoopNest &nest, GridElements &elements, ArrayRef<Value> values) {
-  if (!nest.isScalar())
-    return false;
-  for (auto [value, computed] : llvm::zip_equal(nest.values, values))
-    elements.storage[value].scalar = computed;
-  return true;
-}
-
-bool GridNestEmitter::emitReduction(LoopNest &nest) {
-  Location loc = nest.loc();
-  auto oneOf = [&](Value thread) {
-    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, thread, zero);
-  };
-  auto store = [&](Value isWriter, const Indices &indices, ArrayRef<Value> totals) {
-    OpBuilder::InsertionGuard guard(builder);
-    auto branch = scf::IfOp::create(builder, loc, isWriter, /*withElseRegion=*/false);
-    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-    for (auto [value, total] : llvm::zip_equal(nest.values, totals))
-      elements.store(elements.storage.lookup(value), indices, total, loc);
-  };
-  int64_t group = threadsPerElement(nest, threads.count);
-  if (nest.boxElements() == 1) {
-    Threads one = group > 1 ? threads : Threads{threads.thread, threads.step, 1};
-    AffineExpr zero = space.constant(0);
-    space.addDim(1, false);
-    unsigned laneDim = space.dims.size() - 1;
-    Indices boxIndices;
-    Indices indices = valueIndices(nest, zero, 1, zero, boxIndices);
-    bool isKept = false;
-    guarded(nest, boxIndices, [&] {
-      SmallVector<Value> totals =
-          group > 1 ? reduceTogether(nest, one, indices) : reduceAlone(nest, laneDim, indices);
-      isKept = keepsScalar(nest, elements, totals);
-      if (!isKept)
-        store(oneOf(threads.thread), indices, totals);
-    });
-    return !isKept;
-  }
-  if (group == 1) {
-    forBox(nest, threads, lanesOf(nest), [&](unsigned laneDim, const Indices &indices) {
-      SmallVector<Value> sums = reduceAlone(nest, laneDim, indices);
-      size_t results = nest.values.size();
-      for (auto [result, value] : llvm::enumerate(nest.values)) {
-        SmallVector<Value> own;
-        for (size_t at = result; at < sums.size(); at += results)
-          own.push_back(sums[at]);
-        elements.storeLanes(elements.storage.lookup(value), indices, laneDim, own, loc);
-      }
-    });
-    return true;
-  }
-  // Each warp takes elements of its own.
-  auto number = [&](int64_t n) { return arith::ConstantIndexOp::create(builder, loc, n); };
-  Value lane = arith::RemUIOp::create(builder, loc, threads.thread, number(kWarp));
-  Value warp = arith::DivUIOp::create(builder, loc, threads.thread, number(kWarp));
-  Threads warps{warp, number(threads.count / kWarp), threads.count / kWarp};
-  Threads ofWarp{lane, number(kWarp), kWarp};
-  forBox(nest, warps, 1, [&](unsigned, const Indices &indices) {
-    store(oneOf(lane), indices, reduceTogether(nest, ofWarp, indices));
-  });
-  return true;
-}
-
 bool GridNestEmitter::emit(LoopNest &nest) {
   elements.forgetReads();
   if (nest.kind == LoopNest::Kind::Reduction)
@@ -384,8 +197,7 @@ bool GridNestEmitter::emit(LoopNest &nest) {
     Indices boxIndices;
     AffineExpr zero = space.constant(0);
     keepsScalar(
-        nest, elements,
-        elements.define(nest.values.front(), valueIndices(nest, zero, 1, zero, boxIndices)));
+        nest, elements.define(nest.values.front(), valueIndices(nest, zero, 1, zero, boxIndices)));
     return false;
   }
   // A few numbers of workgroup memory need no wide accesses, but many threads.

@@ -19,11 +19,13 @@ struct Threads {
 /// what is independent; nothing waits but within reductions.
 class GridNestEmitter {
 public:
-  /// `makeScratch` gives workgroup memory of so many elements for a reduction's own use.
+  /// `makeScratch` gives workgroup memory of so many elements for a reduction's own use, which has
+  /// `scratchBytes` for what is no single number a warp.
   using MakeScratch = std::function<mlir::Value(mlir::Type element, int64_t count)>;
-  GridNestEmitter(GridElements &elements, Threads threads, MakeScratch makeScratch)
+  GridNestEmitter(GridElements &elements, Threads threads, MakeScratch makeScratch,
+                  int64_t scratchBytes = 0)
       : elements(elements), space(elements.space), builder(elements.builder), threads(threads),
-        makeScratch(std::move(makeScratch)) {}
+        makeScratch(std::move(makeScratch)), scratchBytes(scratchBytes) {}
 
   /// Emits a nest whose values have storages (or are scalars, which every thread gets). True if it
   /// wrote to memory.
@@ -37,6 +39,11 @@ private:
   using Indices = llvm::SmallVector<mlir::AffineExpr>;
   using Body = llvm::function_ref<void(const Indices &)>;
 
+  /// A loop over the numbers below `count` that fall to one thread: i to thread i modulo their
+  /// count. Where each has as many, the loop is over these: who unrolls it sees how many there are.
+  llvm::SmallVector<mlir::Value> loopOfThread(
+      mlir::Location loc, int64_t count, const Threads &among, mlir::ValueRange carried,
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
   void share(mlir::Location loc, int64_t count, Threads among,
              llvm::function_ref<void(unsigned dim)> body);
   Indices valueIndices(const kernels::LoopNest &nest, mlir::AffineExpr number, int64_t lanes,
@@ -52,7 +59,11 @@ private:
                                              const Indices &indices);
   llvm::SmallVector<mlir::Value> reduceTogether(kernels::LoopNest &nest, Threads among,
                                                 const Indices &indices);
+  llvm::SmallVector<mlir::Value> reduceRows(kernels::LoopNest &nest, Threads among, int64_t lanes,
+                                            unsigned laneDim, const Indices &indices);
+  bool keepsScalar(kernels::LoopNest &nest, llvm::ArrayRef<mlir::Value> values);
   bool emitReduction(kernels::LoopNest &nest);
+  bool reduceInGroups(kernels::LoopNest &nest);
   void emitRows(kernels::LoopNest &nest);
   void fillRows(kernels::LoopNest &nest, const kernels::RowLoops &fill);
   void changeRows(kernels::LoopNest &nest, const kernels::RowChanges &rows);
@@ -62,6 +73,7 @@ private:
   mlir::OpBuilder &builder;
   Threads threads;
   MakeScratch makeScratch;
+  int64_t scratchBytes;
 };
 
 } // namespace weft::cuda

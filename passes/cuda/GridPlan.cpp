@@ -108,6 +108,29 @@ bool weft::cuda::isShared(linalg::GenericOp generic) {
          combinersOf(generic).has_value();
 }
 
+bool weft::cuda::isOfColumns(linalg::GenericOp generic) {
+  return generic.getIteratorTypesArray().back() == utils::IteratorType::parallel &&
+         combinersOf(generic).has_value();
+}
+
+int64_t weft::cuda::rowGroups(const LoopNest &nest, int64_t threads) {
+  auto generic = cast<linalg::GenericOp>(nest.op);
+  // Of fewer rows a group's sums would be as much work as the rows.
+  constexpr int64_t kLeastRows = 4;
+  int64_t ofColumns = std::max<int64_t>(1, nest.boxElements() / lanesOf(nest));
+  if (!isOfColumns(generic))
+    return 1;
+  return std::max<int64_t>(1, std::min(threads / ofColumns, reductionExtent(generic) / kLeastRows));
+}
+
+int64_t weft::cuda::rowGroupBytes(const LoopNest &nest, int64_t groups) {
+  int64_t bytes = 0;
+  for (Value value : nest.values)
+    bytes +=
+        weft::elementBytes(memoryType(cast<RankedTensorType>(value.getType()).getElementType()));
+  return groups > 1 ? groups * nest.boxElements() * bytes : 0;
+}
+
 int64_t weft::cuda::threadsPerElement(const LoopNest &nest, int64_t threads) {
   auto generic = cast<linalg::GenericOp>(nest.op);
   if (!isShared(generic) || reductionExtent(generic) < kWarp)
@@ -133,7 +156,8 @@ int64_t weft::cuda::threadsOf(const KernelTiling &tiling) {
         most = kMostOfLongRows;
       continue;
     }
-    wanted = std::max(wanted, elements / lanesOf(nest));
+    int64_t groups = nest.kind == LoopNest::Kind::Reduction ? rowGroups(nest, kMostThreads) : 1;
+    wanted = std::max(wanted, elements / lanesOf(nest) * groups);
   }
   return std::min<int64_t>(most, llvm::PowerOf2Ceil(wanted));
 }
@@ -281,11 +305,16 @@ private:
       if (nest.kind == LoopNest::Kind::Reduction) {
         auto generic = cast<linalg::GenericOp>(nest.op);
         own *= reductionExtent(generic);
+        double wasteOfNest = 1;
         if (threadsPerElement(nest, threads) > 1)
           parallel = threads;
         else if (generic.getIteratorTypesArray().back() == utils::IteratorType::parallel &&
                  !nest.box.empty())
-          waste = std::max(waste, double(kSector) / (2 * nest.box.back().width));
+          wasteOfNest =
+              std::max(1.0, double(kSector) / double(leastBytes(nest) * nest.box.back().width));
+        parallel *= rowGroups(nest, threads);
+        waste = std::max(waste, wasteOfNest);
+        own *= wasteOfNest;
       }
       steps += std::ceil(own / std::max(1.0, std::min<double>(parallel, threads)));
       points += own;

@@ -30,6 +30,17 @@ int64_t lanesOfReduction(const kernels::LoopNest &nest);
 /// operation whose order does not count, or of which the body says so.
 bool isShared(mlir::linalg::GenericOp generic);
 
+/// A reduction along columns, which lie beside each other in memory, of which threads may each take
+/// some rows: the last of its loops is one of the results', and what combines may be reordered.
+bool isOfColumns(mlir::linalg::GenericOp generic);
+
+/// The groups of threads that share the rows of such a reduction, each with threads for all
+/// columns; 1 if it is none, or its columns alone keep `threads` busy.
+int64_t rowGroups(const kernels::LoopNest &nest, int64_t threads);
+
+/// Bytes in which the groups leave their sums.
+int64_t rowGroupBytes(const kernels::LoopNest &nest, int64_t groups);
+
 /// The threads that compute one element of a reduction: 1, a warp, or the block, which has
 /// `threads`.
 int64_t threadsPerElement(const kernels::LoopNest &nest, int64_t threads);

@@ -3,6 +3,7 @@
 #include "GroupReduce.h"
 
 #include "GridPlan.h"
+#include "weft/Interfaces/KernelAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -21,12 +22,17 @@ static bool ordersFreely(Operation *op) {
              arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp, arith::AndIOp, arith::OrIOp>(op);
 }
 
+static bool isOfAnyOrder(linalg::GenericOp generic, Operation *op) {
+  return generic->hasAttr(weft::kAnyOrderAttr) && isa<arith::AddFOp, arith::MulFOp>(op);
+}
+
 std::optional<SmallVector<Operation *>> weft::cuda::combinersOf(linalg::GenericOp generic) {
   SmallVector<Operation *> combiners;
   for (auto [argument, yielded] : llvm::zip_equal(
            generic.getRegionOutputArgs(), generic.getBody()->getTerminator()->getOperands())) {
     Operation *op = yielded.getDefiningOp();
-    if (!op || !ordersFreely(op) || !argument.hasOneUse() || *argument.user_begin() != op)
+    if (!op || !(ordersFreely(op) || isOfAnyOrder(generic, op)) || !argument.hasOneUse() ||
+        *argument.user_begin() != op)
       return std::nullopt;
     combiners.push_back(op);
   }

@@ -10,7 +10,7 @@
 namespace weft::cuda {
 
 /// The op that combines each result of a reduction, if these are all that the body does with the
-/// values so far, and their order does not count or is said not to (`reassoc`).
+/// values so far, and their order does not count or is said not to (`reassoc`, kAnyOrderAttr).
 std::optional<llvm::SmallVector<mlir::Operation *>> combinersOf(mlir::linalg::GenericOp generic);
 
 /// `lhs` and `rhs` combined as `combiner` does.

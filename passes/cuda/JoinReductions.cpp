@@ -61,6 +61,7 @@ static bool canJoin(linalg::GenericOp first, linalg::GenericOp second) {
          first.getStaticLoopRanges() == second.getStaticLoopRanges() &&
          first.getIteratorTypesArray() == second.getIteratorTypesArray() &&
          resultMap(first) == resultMap(second) && isShared(first) == isShared(second) &&
+         first->hasAttr(weft::kAnyOrderAttr) == second->hasAttr(weft::kAnyOrderAttr) &&
          !mustFollow(second, first) && !mustFollow(first, second);
 }
 
@@ -99,6 +100,7 @@ static linalg::GenericOp join(linalg::GenericOp first, linalg::GenericOp second)
   };
   auto joined = linalg::GenericOp::create(builder, second.getLoc(), types, inputs, inits, maps,
                                           second.getIteratorTypesArray(), build);
+  joined->setDiscardableAttrs(second->getDiscardableAttrDictionary());
   first->replaceAllUsesWith(joined->getResults().take_front(first->getNumResults()));
   second->replaceAllUsesWith(joined->getResults().drop_front(first->getNumResults()));
   first.erase();

@@ -2,18 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "MergeReductions.h"
 
-#include "GridPlan.h"
 #include "GroupReduce.h"
+#include "weft/Interfaces/KernelAttributes.h"
 
 using namespace mlir;
 using namespace weft::cuda;
 
-/// The one op that combines, of a reduction of one operand and one result that is shared.
+/// The one op that combines, of a reduction of one operand and one result, in any order.
 static Operation *combinerOf(linalg::GenericOp generic) {
   if (!generic || generic.getNumDpsInputs() != 1 || generic->getNumResults() != 1 ||
-      generic.getNumReductionLoops() == 0 || !isShared(generic))
+      generic.getNumReductionLoops() == 0)
     return nullptr;
-  return combinersOf(generic)->front();
+  auto combiners = combinersOf(generic);
+  return combiners ? combiners->front() : nullptr;
 }
 
 /// The value that all elements of a reduction's result start with.
@@ -59,6 +60,8 @@ static void merge(linalg::GenericOp outer, linalg::GenericOp inner) {
   auto whole = linalg::GenericOp::create(builder, outer.getLoc(), outer.getResultTypes(),
                                          inner.getDpsInputs(), outer.getDpsInits(), maps, kinds);
   whole.getRegion().takeBody(inner.getRegion());
+  if (outer->hasAttr(weft::kAnyOrderAttr) && inner->hasAttr(weft::kAnyOrderAttr))
+    whole->setAttr(weft::kAnyOrderAttr, builder.getUnitAttr());
   outer->replaceAllUsesWith(whole);
   outer.erase();
   inner.erase();

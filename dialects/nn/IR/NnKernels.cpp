@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/NnKernels.h"
 
+#include "weft/Interfaces/KernelAttributes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -381,16 +383,18 @@ Value buildReduceDims(OpBuilder &builder, Location loc, ReduceKind kind, Value o
   }
   bool lanes = llvm::is_contained(dims, type.getRank() - 1);
   ScalarBuilder scalar{builder, loc};
-  return buildReduction(builder, loc, RankedTensorType::get(shape, accumulateSignless),
-                        scalar.neutral(kind, accumulate), operand,
-                        builder.getMultiDimIdentityMap(type.getRank()),
-                        AffineMap::get(type.getRank(), 0, kept, builder.getContext()),
-                        [&](ScalarBuilder s, ValueRange arguments) {
-                          Value value = arguments[0];
-                          if (isa<FloatType>(accumulate))
-                            value = s.roundTo(value, accumulateSignless);
-                          return s.combine(kind, arguments[1], value, accumulate, lanes);
-                        });
+  Value reduced = buildReduction(builder, loc, RankedTensorType::get(shape, accumulateSignless),
+                                 scalar.neutral(kind, accumulate), operand,
+                                 builder.getMultiDimIdentityMap(type.getRank()),
+                                 AffineMap::get(type.getRank(), 0, kept, builder.getContext()),
+                                 [&](ScalarBuilder s, ValueRange arguments) {
+                                   Value value = arguments[0];
+                                   if (isa<FloatType>(accumulate))
+                                     value = s.roundTo(value, accumulateSignless);
+                                   return s.combine(kind, arguments[1], value, accumulate, lanes);
+                                 });
+  reduced.getDefiningOp()->setAttr(kAnyOrderAttr, builder.getUnitAttr());
+  return reduced;
 }
 
 SmallVector<Value> loopIndices(ScalarBuilder s, unsigned count) {

@@ -18,6 +18,11 @@ inline constexpr llvm::StringLiteral kInPlaceAttr = "rt.in_place";
 /// code of the first, which all run with arguments and results of their own.
 inline constexpr llvm::StringLiteral kMembersAttr = "rt.members";
 
+/// On a reduction in a kernel's body (linalg.generic): what it combines may be combined in any
+/// order. A combiner with the `reassoc` flag says so, too, and to LLVM, where lanes of one thread
+/// are to share it.
+inline constexpr llvm::StringLiteral kAnyOrderAttr = "weft.any_order";
+
 } // namespace weft
 
 #endif // WEFT_INTERFACES_KERNELATTRIBUTES_H

@@ -15,7 +15,7 @@
 // CHECK: func.func @rows(
 // CHECK-SAME: rt.parallel_extent = 64 : i64
 func.func @rows(%a: tensor<64x8192xf32>) -> tensor<64x8192xf32> attributes {rt.in_place = array<i64: 0>} {
-  %0 = nn.exp %a : (tensor<64x8192xf32>) -> tensor<64x8192xf32>
+  %0 = nn.mul %a, %a : tensor<64x8192xf32>
   %1 = nn.reduce sum %0 dims = [1] : tensor<64x8192xf32> -> tensor<64xf32>
   %2 = nn.broadcast %1 dims = [0] : tensor<64xf32> -> tensor<64x8192xf32>
   %3 = nn.div %0, %2 : tensor<64x8192xf32>

@@ -5,9 +5,11 @@
 #include "dialects/nn/IR/Nn.h"
 #include "passes/cuda/Passes.h"
 #include "passes/kernels/Passes.h"
+#include "weft/Interfaces/KernelAttributes.h"
 #include "weft/Target/Twin/KernelCompiler.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -116,6 +118,13 @@ static bool mayBeRegrouped(Operation *op) {
          !isa<arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op);
 }
 
+/// A sum or product of floats that threads may share.
+static bool addsInAnyOrder(Operation *op) {
+  return op->hasAttr(kAnyOrderAttr) &&
+         llvm::any_of(cast<linalg::GenericOp>(op).getBody()->getOperations(),
+                      [](Operation &inner) { return isa<arith::AddFOp, arith::MulFOp>(inner); });
+}
+
 /// What the CPU has libm or polynomials for, where a GPU has other formulas.
 static bool isOfLibrary(Operation *op) {
   return isa<arith::RemFOp, math::AcosOp, math::AcoshOp, math::AsinOp, math::AsinhOp, math::AtanOp,
@@ -138,7 +147,7 @@ static llvm::StringSet<> inexactOf(ModuleOp module) {
     return inexact;
   for (auto function : bodies->getOps<func::FuncOp>())
     function.walk([&](Operation *op) {
-      if (mayBeRegrouped(op) || isOfLibrary(op))
+      if (mayBeRegrouped(op) || isOfLibrary(op) || addsInAnyOrder(op))
         inexact.insert(function.getName());
     });
   return inexact;
