@@ -170,7 +170,7 @@ constexpr int64_t kResidentThreads = 2048, kResidentBlocks = 16, kWorkgroupMemor
 /// Registers of a multiprocessor, and those that a thread can name.
 constexpr int64_t kRegisters = 64 << 10, kThreadRegisters = 256;
 /// Bytes that memory gives at a time.
-constexpr int64_t kSector = 32;
+constexpr int64_t kSector = 64;
 
 std::optional<int64_t> weft::cuda::residentBlocks(int64_t blocks, int64_t threads) {
   int64_t resident = llvm::divideCeil(blocks, kMultiprocessors);

@@ -47,8 +47,9 @@ struct SplitReduce : OpRewritePattern<nn::ReduceOp> {
     } else if (trailing > 0) {
       llvm::append_range(parts, shape.drop_back(trailing));
       leading = type.getRank();
-    } else if (leading == int64_t(dims.size()) && isMadeBesides(op.getOperand())) {
-      parts = rowGroupsOf(op, leading);
+    } else if (leading == int64_t(dims.size())) {
+      parts =
+          isMadeBesides(op.getOperand()) ? groupsOnChip(op, leading) : groupsInMemory(op, leading);
     }
     if (parts.empty())
       return failure();
@@ -128,22 +129,41 @@ private:
     return !value.hasOneUse() || llvm::any_of(op->getOperands(), isMadeBesides);
   }
 
-  /// How sums over the first `leading` dims are cut into groups of rows: whole dims and a divisor
-  /// of the one behind them. A group's rows, in the type in which they are summed, take half of the
-  /// chip beside what they are made of; their sums, which are written and read, are much less.
-  /// Nothing: they would not be, or groups would be too few.
-  SmallVector<int64_t> rowGroupsOf(nn::ReduceOp op, int64_t leading) const {
+  /// Groups of rows, in the type in which they are summed, that take half of the chip beside what
+  /// they are made of; their sums, which are written and read, are much less. Nothing: they would
+  /// not be, or groups would be too few.
+  SmallVector<int64_t> groupsOnChip(nn::ReduceOp op, int64_t leading) const {
     auto type = cast<RankedTensorType>(op.getOperand().getType());
     ArrayRef<int64_t> shape = type.getShape();
     Type wide = accumulator(op.getKind(), type.getElementType());
     int64_t columns = product(shape.drop_front(leading)), all = product(shape.take_front(leading));
     int64_t most = std::min(traits.onChipBytes / 2 / (columns * elementBytes(wide)),
                             all / traits.leastSumParts);
+    return rowGroupsOf(shape.take_front(leading), most);
+  }
+
+  /// Groups of rows that lie in memory, of which the columns are too few for all of a device:
+  /// several for each of its parts. Nothing: a launch takes longer than what that gains.
+  SmallVector<int64_t> groupsInMemory(nn::ReduceOp op, int64_t leading) const {
+    constexpr int64_t kLeastBytesOfAPart = 2 << 20, kGroupsOfAPart = 4;
+    auto type = cast<RankedTensorType>(op.getOperand().getType());
+    ArrayRef<int64_t> shape = type.getShape();
+    int64_t columns = product(shape.drop_front(leading)), all = product(shape.take_front(leading));
+    int64_t atATime = std::min(traits.columnsAtATime, columns);
+    if (atATime == 0 || all * atATime * elementBytes(type.getElementType()) < kLeastBytesOfAPart)
+      return {};
+    return rowGroupsOf(shape.take_front(leading),
+                       all * columns / (kGroupsOfAPart * traits.leastSumParts * atATime));
+  }
+
+  /// How rows, of which `shape` has the leading dims, are cut into groups of `most`: whole dims and
+  /// a divisor of the one behind them. Nothing: groups would be too small.
+  static SmallVector<int64_t> rowGroupsOf(ArrayRef<int64_t> shape, int64_t most) {
     if (most < kLeastRows)
       return {};
-    SmallVector<int64_t> parts(shape.take_front(leading));
+    SmallVector<int64_t> parts(shape);
     int64_t rows = 1;
-    while (rows * parts.back() <= most)
+    while (parts.size() > 1 && rows * parts.back() <= most)
       rows *= parts.pop_back_val();
     int64_t each = std::min(most / rows, parts.back());
     while (parts.back() % each != 0)

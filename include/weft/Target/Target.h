@@ -49,6 +49,9 @@ struct TargetTraits {
   /// Row groups: parts of a sum over everything that are enough for all of the device, and parts
   /// that are too many to add up.
   int64_t leastSumParts = 64, mostSumParts = 1 << 16;
+  /// Columns that one part of the device sums up at a time, where a sum is along columns that lie
+  /// in memory; 0: all, by parts of the device that are few enough for that.
+  int64_t columnsAtATime = 0;
   /// Arguments and results of a launch of several kernels alike at most; 0: each kernel has a
   /// launch of its own.
   int64_t mostPointers = 0;

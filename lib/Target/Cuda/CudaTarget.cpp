@@ -33,6 +33,7 @@ TargetTraits makeTraits() {
   traits.flopsPerByte = 15;
   traits.leastPieces = 64;
   traits.leastSumParts = 528;
+  traits.columnsAtATime = 64;
   // 4 KiB of parameters, an address each, are what every driver takes.
   traits.mostPointers = 512;
   // Until the device has cuDNN (issue 15).
