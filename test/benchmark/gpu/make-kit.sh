@@ -5,7 +5,7 @@ set -euo pipefail
 usage="usage: make-kit.sh [-o FOLDER] [-j JOBS] [--weft BIN]
   -o FOLDER  where the kit goes (default: gpu-kit here); objects are kept beside it, in FOLDER.build
   -j JOBS    compilers at a time (default: all processors)
-  --weft BIN the folder of weft-compile and onnx-node, for parts h and i: without it the kit has neither
+  --weft BIN the folder of weft-compile, onnx-node .., for parts h and i: without it the kit has neither
 Needs the CUDA toolkit with cuDNN's and NCCL's headers (CUDA_HOME, or nvcc on the PATH, or /usr/local/cuda), g++,
 nlohmann-json and mlir-opt-22. Exit code 77: one of them is missing, and is named."
 folder=gpu-kit
@@ -196,7 +196,7 @@ if [ -n "$weft" ]; then
   training gpt-nccl-tp bf16 2e-2 sm_90 tp=2
 fi
 
-# --- Part i: ONNX's node cases for the GPU, with their data -----------------------------------------------------------------
+# --- Part i: node cases of ONNX, and those of kernels, for the GPU with their data ------------------------------------------
 mkdir -p "$folder/nodes" "$objects/nodes"
 nodes() { # NAME ARCHIVE: of test/conformance/onnx-node
   local cases=$here/../../conformance/onnx-node
@@ -211,6 +211,8 @@ if [ -n "$weft" ]; then
   strip -o "$folder/nodes/onnx-replay" "$weft/onnx-replay"
   nodes newest onnx-1.23.2-node.tar.xz
   nodes onnxruntime onnxruntime-1.32.0.tar.xz
+  "$weft/weft-record-kernels" "$objects/nodes/kernels.cases" cuda:sm_90 || echo "make-kit: not all kernel cases compile" >&2
+  xz -c "$objects/nodes/kernels.cases" > "$folder/nodes/kernels.cases.xz"
 fi
 
 bytes=$(du -sb "$folder" | cut -f1)

@@ -16,7 +16,8 @@ template <typename Archive, typename Kernel> bool kernelFields(Archive &&archive
 template <typename Archive, typename Case> bool caseFields(Archive &&archive, Case &recorded) {
   return archive(recorded.name) && archive(recorded.why) && archive(recorded.ops) &&
          archive(recorded.blob) && archive(recorded.kernels) && archive(recorded.library) &&
-         archive(recorded.inputs) && archive(recorded.outputs) && archive(recorded.units);
+         archive(recorded.inputs) && archive(recorded.outputs) && archive(recorded.units) &&
+         archive(recorded.bounds);
 }
 
 struct Writer {
@@ -25,6 +26,12 @@ struct Writer {
   bool operator()(uint64_t number) {
     file.append(reinterpret_cast<const char *>(&number), sizeof number);
     return true;
+  }
+  bool operator()(uint32_t number) { return (*this)(uint64_t(number)); }
+  bool operator()(double number) {
+    uint64_t bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    return (*this)(bits);
   }
   bool operator()(const std::string &text) {
     (*this)(text.size());
@@ -54,6 +61,12 @@ struct Reader {
     uint64_t wide = 0;
     bool isThere = (*this)(wide);
     number = uint32_t(wide);
+    return isThere;
+  }
+  bool operator()(double &number) {
+    uint64_t bits = 0;
+    bool isThere = (*this)(bits);
+    std::memcpy(&number, &bits, sizeof bits);
     return isThere;
   }
   bool operator()(std::string &text) {

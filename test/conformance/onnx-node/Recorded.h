@@ -30,8 +30,11 @@ struct RecordedCase {
   /// Row-major elements in the order of the program's ports; of the outputs as many as the suite
   /// has. Their types and sizes are those of the ports.
   std::vector<std::string> inputs, outputs;
-  /// Of the tolerance (isClose).
+  /// Of the suite's tolerance (isClose).
   uint32_t units = 0;
+  /// Of each output its largest distance (Distance.h), instead of that tolerance; 0: none.
+  /// Empty: the tolerance.
+  std::vector<double> bounds;
 };
 
 /// Appends the case to the bytes of a file.

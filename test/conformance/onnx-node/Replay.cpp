@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Replay.h"
 
+#include "../../support/Distance.h"
 #include "Closeness.h"
 
 #include "base/Convert.h"
@@ -11,6 +12,8 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,30 +40,38 @@ private:
 
 int digitsOf(DType type) { return type == DType::BF16 ? 8 : type == DType::F16 ? 11 : 0; }
 
-/// What differs from the expected elements, or "".
+/// What differs from the expected elements, or ""; `bound` is the output's, if it has one.
 std::string compare(DType type, const std::string &found, const std::string &expected,
-                    unsigned units) {
-  return withType(type, [&](auto sample) -> std::string {
+                    unsigned units, std::optional<double> bound) {
+  weft::test::Distance distance(weft::test::Specials::MayAgree);
+  std::string why = withType(type, [&](auto sample) -> std::string {
     using Element = decltype(sample);
     for (size_t i = 0; i < expected.size() / sizeof(Element); ++i) {
       Element y, o;
       std::memcpy(&y, found.data() + i * sizeof(Element), sizeof(Element));
       std::memcpy(&o, expected.data() + i * sizeof(Element), sizeof(Element));
-      bool isSame = std::memcmp(&y, &o, sizeof(Element)) == 0;
       std::string values;
       if constexpr (std::is_same_v<Element, Boolean>) {
-        values = std::to_string(y.value) + ", expected " + std::to_string(o.value);
+        if (y.value != o.value)
+          values = std::to_string(y.value) + ", expected " + std::to_string(o.value);
       } else if constexpr (std::is_integral_v<Element>) {
-        values = std::to_string(y) + ", expected " + std::to_string(o);
-      } else {
-        isSame = isClose(double(y), double(o), units, digitsOf(type));
+        if (y != o)
+          values = std::to_string(y) + ", expected " + std::to_string(o);
+      } else if (bound) {
+        distance.add(double(y), double(o));
+      } else if (!isClose(double(y), double(o), units, digitsOf(type))) {
         values = std::to_string(double(y)) + ", expected " + std::to_string(double(o));
       }
-      if (!isSame)
+      if (!values.empty())
         return "element " + std::to_string(i) + " is " + values;
     }
     return "";
   });
+  if (!why.empty() || !bound || distance.relative() <= *bound)
+    return why;
+  std::ostringstream text;
+  text << "its distance is " << distance.relative() << ", at most " << *bound;
+  return text.str();
 }
 
 class Player {
@@ -110,7 +121,7 @@ public:
   std::string check(const std::vector<std::string> &outputs) const {
     for (size_t i = 0; i < outputs.size(); ++i)
       if (std::string why =
-              compare(output(i).dtype, outputs[i], recorded.outputs[i], recorded.units);
+              compare(output(i).dtype, outputs[i], recorded.outputs[i], recorded.units, boundOf(i));
           !why.empty())
         return "output '" + nameOf(output(i)) + "': " + why;
     return "";
@@ -119,6 +130,9 @@ public:
 private:
   Status told(int32_t code) const {
     return code ? Status(StatusCode(code), status.text) : Status();
+  }
+  std::optional<double> boundOf(size_t output) const {
+    return recorded.bounds.empty() ? std::nullopt : std::optional(recorded.bounds[output]);
   }
   std::string nameOf(const Port &port) const { return std::string(view.string(port.name)); }
   const Port &output(size_t i) const { return view.Ports().slice(program->outputs)[i]; }
