@@ -135,6 +135,9 @@ void GridNestEmitter::forBox(const LoopNest &nest, Threads among, int64_t lanes,
       AffineExpr lane = space.addDim(lanesNow, false);
       unsigned laneDim = space.dims.size() - 1;
       space.dims[laneDim].iv = arith::ConstantIndexOp::create(builder, nest.loc(), 0);
+      // So that indices have one form: (d + 0) mod 5 is d mod 5 + 0.
+      if (lanesNow == 1)
+        lane = space.constant(0);
       AffineExpr number =
           space.add(getAffineDimExpr(dim, builder.getContext()), space.constant(from));
       Indices boxIndices;
@@ -164,10 +167,13 @@ Value GridNestEmitter::computeElement(LoopNest &nest, const Indices &indices) {
 void GridNestEmitter::emitElements(MutableArrayRef<LoopNest> nests, unsigned laneDim,
                                    const Indices &indices) {
   SmallVector<SmallVector<Value>> computed(nests.size());
-  elements.forLanes(laneDim, [&](int64_t) {
-    for (auto [nest, values] : llvm::zip_equal(nests, computed))
-      values.push_back(computeElement(nest, indices));
-  });
+  {
+    NotStored until(elements, nests);
+    elements.forLanes(laneDim, [&](int64_t) {
+      for (auto [nest, values] : llvm::zip_equal(nests, computed))
+        values.push_back(computeElement(nest, indices));
+    });
+  }
   for (auto [nest, values] : llvm::zip_equal(nests, computed)) {
     const Storage target = nest.kind == LoopNest::Kind::Copy
                                ? nest.target

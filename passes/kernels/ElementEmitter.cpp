@@ -38,7 +38,7 @@ Value ElementEmitter::element(Value tensor, ArrayRef<AffineExpr> indices) {
     isConstant = !stored->second.isMutable;
     value = stored->second.scalar ? stored->second.scalar
                                   : load(stored->second, indices, tensor.getLoc());
-  } else if (nestResults.contains(tensor)) {
+  } else if (recorder && nestResults.contains(tensor)) {
     recorder->demands.push_back({tensor, llvm::to_vector(indices), points});
     value = zeroOf(builder, tensor.getLoc(), getElementTypeOrSelf(tensor));
   } else {

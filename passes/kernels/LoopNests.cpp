@@ -11,6 +11,14 @@
 using namespace mlir;
 using namespace weft::kernels;
 
+NotStored::NotStored(ElementEmitter &elements, ArrayRef<LoopNest> nests)
+    : elements(elements), storages(elements.storage) {
+  for (const LoopNest &nest : nests)
+    if (nest.kind != LoopNest::Kind::Copy)
+      for (Value value : nest.values)
+        elements.storage.erase(value);
+}
+
 SmallVector<bool> weft::kernels::rowDims(scf::ForallOp forall) {
   auto insert = cast<tensor::ParallelInsertSliceOp>(forall.getTerminator().getBody()->front());
   return llvm::map_to_vector(insert.getMixedOffsets(),
@@ -479,8 +487,11 @@ void LoopNestEmitter::emitTogether(MutableArrayRef<LoopNest> nests) {
     openLoops(nests.front().loc(), loops, which, [&] {
       // A result may lie where an operand is read: all are read first.
       SmallVector<Value> computed;
-      for (LoopNest &nest : nests)
-        computed.push_back(computeElement(nest, loops));
+      {
+        NotStored until(elements, nests);
+        for (LoopNest &nest : nests)
+          computed.push_back(computeElement(nest, loops));
+      }
       for (auto [nest, value] : llvm::zip_equal(nests, computed))
         storeElement(nest, loops, value);
     });

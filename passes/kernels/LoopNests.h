@@ -72,6 +72,19 @@ struct LoopNest {
   }
 };
 
+/// While this lives, the nests' values have no storage: they are computed together and stored
+/// after, so an element of one that another reads in a form of its indices that nobody knows is
+/// computed again, as memory has not got it yet.
+class NotStored {
+public:
+  NotStored(ElementEmitter &elements, llvm::ArrayRef<LoopNest> nests);
+  ~NotStored() { elements.storage = std::move(storages); }
+
+private:
+  ElementEmitter &elements;
+  llvm::DenseMap<mlir::Value, Storage> storages;
+};
+
 /// For each dim of a forall's results whether the body computes it whole.
 llvm::SmallVector<bool> rowDims(mlir::scf::ForallOp forall);
 

@@ -68,6 +68,21 @@ static std::vector<KernelCase> tails() {
 TEST(TwinKernels, Tails) { check(tails(), 200); }
 TEST(TwinKernels, Elementwise) { check(elementwiseCases(volume(1, 4), 1), 285); }
 /// Where one value ends and another begins within what a thread takes at a time.
+/// Results of one shape are computed together; one reads the first by a reshape.
+static KernelCase togetherByReshape(const std::string &shape) {
+  std::string type = "tensor<" + shape + "xf32>", name = "together_" + shape,
+              rows = "tensor<" + shape.substr(0, shape.rfind('x')) + "xf32>",
+              two = "(" + type + ", " + type + ") -> " + type;
+  return {name,
+          "func.func @" + name + "(%x: " + type + ", %y: " + rows + ") -> (" + type + ", " + type +
+              ") {\n  %a = nn.add %x, %x : " + two + "\n  %t = nn.tanh %a : (" + type + ") -> " +
+              type + "\n  %r = nn.reshape %t : " + type + " -> " + type +
+              "\n  %b = nn.broadcast %y dims = [0, 1] : " + rows + " -> " + type +
+              "\n  %s = nn.add %r, %b : " + two + "\n  return %a, %s : " + type + ", " + type +
+              "\n}",
+          {{-1, 1}}};
+}
+
 static std::vector<KernelCase> joints() {
   CaseBuilder b(7);
   std::vector<KernelCase> cases;
@@ -84,6 +99,8 @@ static std::vector<KernelCase> joints() {
                                   ") -> " + to,
                               {to}, {{-9, 9}}));
       }
+  for (const char *shape : {"3x1x5", "3x7x5", "3x7x8", "40x9x100"})
+    cases.push_back(togetherByReshape(shape));
   // Units of rows behind those that are summed up have nothing to sum up.
   for (int64_t rows : {1, 5, 70})
     for (int64_t columns : {3, 40, 600})
