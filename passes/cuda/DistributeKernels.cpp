@@ -191,8 +191,12 @@ void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
   }
   setUnit(tiling, unit, elements);
   auto allocate = [&](Type element, int64_t count) { return makeWorkgroupMemory(element, count); };
+  bool listsChanges =
+      llvm::any_of(tiling.nests, [](auto &nest) { return sharedRows(nest).has_value(); });
+  if (listsChanges)
+    function->setAttr(kResidentAttr, builder.getI32IntegerAttr(kReadersAhead / threads));
   GridNestEmitter emitter(elements, {thread, step, threads}, allocate,
-                          workgroupBytes - tiling.stackBytes);
+                          workgroupBytes - tiling.stackBytes - (listsChanges ? kListBytes : 0));
   size_t left = tiling.nests.size();
   for (LoopNest &nest : tiling.nests) {
     --left;

@@ -50,9 +50,12 @@ int64_t threadsPerElement(const kernels::LoopNest &nest, int64_t threads);
 std::optional<kernels::RowChanges> sharedRows(const kernels::LoopNest &nest);
 
 /// Changes of rows of which a block at a time lists those that are its own, and the workgroup
-/// memory that it needs to do so.
-inline constexpr int64_t kListedChanges = 4096;
-inline constexpr int64_t kListBytes = 4 * (kListedChanges + kListedChanges / kWarp + kWarp);
+/// memory that it needs to do so: 2 bytes for each, a bit for each, and a count for each warp.
+inline constexpr int64_t kListedChanges = 8192;
+inline constexpr int64_t kListBytes = 2 * kListedChanges + kListedChanges / 8 + 4 * kWarp;
+
+/// Threads of a multiprocessor that keep memory busy where each reads ahead, and have registers to.
+inline constexpr int64_t kReadersAhead = 512;
 
 /// The threads of a block for which the nests of one unit have work.
 int64_t threadsOf(const kernels::KernelTiling &tiling);

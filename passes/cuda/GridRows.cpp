@@ -9,17 +9,17 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
-#include <vector>
 
 using namespace mlir;
 using namespace weft::cuda;
 using namespace weft::kernels;
 
 /// Words of 32 changes that a warp looks at together, and changes whose operands a thread reads
-/// before it does the first: so that it waits for memory once for all of them.
+/// together: so that it waits for memory once for all of them.
 static constexpr int64_t kWordsTogether = 4, kChangesTogether = 8;
 
 namespace {
@@ -51,13 +51,6 @@ public:
   void doListed(unsigned laneDim, ArrayRef<AffineExpr> indices);
 
 private:
-  /// A change with its operands, for each lane.
-  struct Ready {
-    SmallVector<ElementEmitter::Region> lanes;
-    Storage row;
-    SmallVector<AffineExpr> indices; // of the element in the row
-  };
-
   Value number(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
   Value word(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 32); }
   Value toWord(Value index) {
@@ -77,8 +70,9 @@ private:
   Value isOwn(Value which);
   void readBits();
   void listOwn();
-  Ready readOperands(Value which, unsigned laneDim, ArrayRef<AffineExpr> indices);
-  void apply(Ready &ready, unsigned laneDim);
+  SmallVector<Value> readOperands(Value place, unsigned laneDim, ArrayRef<AffineExpr> indices);
+  SmallVector<Value> readSome(Value place, unsigned laneDim, ArrayRef<AffineExpr> indices);
+  void apply(ValueRange operands, unsigned laneDim, ArrayRef<AffineExpr> indices);
 
   GridElements &elements;
   IndexSpace &space;
@@ -92,8 +86,12 @@ private:
   Location loc;
   int64_t count, wordsOfWarp;
   llvm::DenseSet<Operation *> late; // what depends on the element
-  Value bits, counts, list;         // workgroup memory
-  Value first, warp, lane, total;   // of a round: its first change; the changes of the list
+  llvm::SetVector<Value> needed;    // what that needs of all else
+  /// For each lane and each of these, which operand of a change it is: lanes that need the same
+  /// number share it.
+  SmallVector<unsigned> operandOf;
+  Value bits, counts, list;       // workgroup memory
+  Value first, warp, lane, total; // of a round: its first change; the changes of the list
 };
 
 } // namespace
@@ -102,7 +100,7 @@ void ChangeEmitter::makeMemory(const GridNestEmitter::MakeScratch &make) {
   Type element = builder.getI32Type();
   bits = make(element, listed() / kWarp);
   counts = make(element, threads.count / kWarp);
-  list = make(element, listed());
+  list = make(builder.getI16Type(), listed());
 }
 
 void ChangeEmitter::doIf(Value condition, llvm::function_ref<void()> body) {
@@ -218,6 +216,7 @@ void ChangeEmitter::listOwn() {
         doIf(isMine, [&] {
           Value at = add(before, math::CtPopOp::create(builder, loc, among(below)));
           Value mine = add(arith::MulIOp::create(builder, loc, toWord(atWord), word(kWarp)), lane);
+          mine = arith::TruncIOp::create(builder, loc, builder.getI16Type(), mine);
           memref::StoreOp::create(builder, loc, mine, list, toIndex(at));
         });
         Value next = add(before, math::CtPopOp::create(builder, loc, own));
@@ -237,39 +236,69 @@ void ChangeEmitter::findOwn(Value from) {
   gpu::BarrierOp::create(builder, loc);
 }
 
-/// Notes what of the guarded ops reads the row, or computes of what was read there.
+/// Notes what of the guarded ops reads the row, or computes of what was read there, and what that
+/// needs of the others.
 void ChangeEmitter::findLate() {
   Value row = scf::ForOp(change.loops.back()).getRegionIterArgs().front();
-  for (Operation &op : *guard.thenBlock())
+  auto isLate = [&](Value value) { return value == row || late.contains(value.getDefiningOp()); };
+  auto isOfUnit = [&](Value value) {
+    return value.getParentBlock() == cast<scf::ForallOp>(nest.op).getBody() &&
+           isa<BlockArgument>(value);
+  };
+  for (Operation &op : *guard.thenBlock()) {
     op.walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands())
-        if (operand == row || late.contains(operand.getDefiningOp()))
-          late.insert(&op);
+      if (llvm::any_of(inner->getOperands(), isLate))
+        late.insert(&op);
     });
+    if (!late.contains(&op) || op.hasTrait<OpTrait::IsTerminator>())
+      continue;
+    op.walk([&](Operation *inner) {
+      for (Value value : inner->getOperands())
+        if (!isLate(value) && !isOfUnit(value) && !value.getDefiningOp<arith::ConstantOp>() &&
+            !op.isAncestor(value.getParentBlock()->getParentOp()))
+          needed.insert(value);
+    });
+  }
 }
 
-/// What the change needs but the element itself, for all lanes of the rows at `indices`.
-ChangeEmitter::Ready ChangeEmitter::readOperands(Value which, unsigned laneDim,
-                                                 ArrayRef<AffineExpr> indices) {
-  Ready ready;
+/// What the change at `place` of the list needs but the element itself, for all lanes of the rows
+/// at `indices`.
+SmallVector<Value> ChangeEmitter::readOperands(Value place, unsigned laneDim,
+                                               ArrayRef<AffineExpr> indices) {
+  Value which = memref::LoadOp::create(builder, loc, list, toIndex(place));
+  which = add(first, toIndex(which));
+  SmallVector<Value> all, operands;
   elements.forLanes(laneDim, [&](int64_t) {
     ElementEmitter::Region region = regionOf(which, indices);
     emitChoice(region);
     for (Operation &op : guard.thenBlock()->without_terminator())
       if (!late.contains(&op))
         elements.emitOp(op, region);
-    if (ready.indices.empty())
-      ready.indices = elements.indicesOf(insert.getIndices(), region);
-    ready.lanes.push_back(std::move(region));
+    for (Value value : needed)
+      all.push_back(elements.resolve(value, region));
   });
-  ready.row = elements.storage.lookup(empty);
-  return ready;
+  if (operandOf.empty()) {
+    llvm::SetVector<Value> different(all.begin(), all.end());
+    for (Value value : all)
+      operandOf.push_back(llvm::find(different, value) - different.begin());
+  }
+  for (auto [value, number] : llvm::zip_equal(all, operandOf))
+    if (number == operands.size())
+      operands.push_back(value);
+  return operands;
 }
 
-void ChangeEmitter::apply(Ready &ready, unsigned laneDim) {
+/// Changes the element of all lanes of the rows at `indices`.
+void ChangeEmitter::apply(ValueRange operands, unsigned laneDim, ArrayRef<AffineExpr> indices) {
   SmallVector<Value> old, next;
+  SmallVector<AffineExpr> element;
+  auto number = operandOf.begin();
   elements.forLanes(laneDim, [&](int64_t at) {
-    ElementEmitter::Region &region = ready.lanes[at];
+    ElementEmitter::Region region = LoopNestEmitter(elements).placeRows(nest, indices);
+    for (Value value : needed)
+      region.values.map(value, operands[*number++]);
+    if (at == 0)
+      element = elements.indicesOf(insert.getIndices(), region);
     for (Operation &op : guard.thenBlock()->without_terminator()) {
       if (!late.contains(&op) || &op == insert)
         continue;
@@ -278,32 +307,51 @@ void ChangeEmitter::apply(Ready &ready, unsigned laneDim) {
         continue;
       }
       if (old.empty())
-        old = elements.loadLanes(ready.row, ready.indices, laneDim, loc);
+        old = elements.loadLanes(elements.storage.lookup(empty), element, laneDim, loc);
       region.values.map(op.getResult(0), old[at]);
     }
     next.push_back(elements.resolve(insert.getScalar(), region));
   });
-  elements.storeLanes(ready.row, ready.indices, laneDim, next, loc);
+  elements.storeLanes(elements.storage.lookup(empty), element, laneDim, next, loc);
 }
 
-/// Does the changes of the list for the lanes of the rows at `indices`, in order.
+/// The operands of `kChangesTogether` changes from `place` on.
+SmallVector<Value> ChangeEmitter::readSome(Value place, unsigned laneDim,
+                                           ArrayRef<AffineExpr> indices) {
+  SmallVector<Value> operands;
+  for (int64_t at = 0; at < kChangesTogether; ++at)
+    llvm::append_range(operands, readOperands(add(place, word(at)), laneDim, indices));
+  return operands;
+}
+
+/// Does the changes of the list for the lanes of the rows at `indices`, in order. The operands of
+/// some are read while those before are done: carried around the loop, so that no assembler puts
+/// off reading each until it is needed.
 void ChangeEmitter::doListed(unsigned laneDim, ArrayRef<AffineExpr> indices) {
+  Value rest = arith::AndIOp::create(builder, loc, total, word(kChangesTogether - 1));
+  Value whole = arith::SubIOp::create(builder, loc, total, rest);
+  doIf(isLess(word(0), whole), [&] {
+    SmallVector<Value> now = readSome(word(0), laneDim, indices);
+    Value last = arith::SubIOp::create(builder, loc, whole, word(kChangesTogether));
+    scf::ForOp::create(builder, loc, word(0), whole, word(kChangesTogether), now,
+                       [&](OpBuilder &, Location, Value iv, ValueRange carried) {
+                         elements.pushScope();
+                         // Behind the last ones these are read once more, for nothing.
+                         Value place = arith::MinUIOp::create(
+                             builder, loc, add(iv, word(kChangesTogether)), last);
+                         SmallVector<Value> next = readSome(place, laneDim, indices);
+                         size_t each = carried.size() / kChangesTogether;
+                         for (size_t at = 0; at < carried.size(); at += each)
+                           apply(carried.slice(at, each), laneDim, indices);
+                         elements.popScope();
+                         scf::YieldOp::create(builder, loc, next);
+                       });
+  });
   OpBuilder::InsertionGuard around(builder);
-  auto loop = scf::ForOp::create(builder, loc, word(0), total, word(kChangesTogether));
+  auto loop = scf::ForOp::create(builder, loc, whole, total, word(1));
   builder.setInsertionPoint(loop.getBody()->getTerminator());
   elements.pushScope();
-  Value last = arith::SubIOp::create(builder, loc, total, word(1));
-  SmallVector<Value> places;
-  std::vector<Ready> ready;
-  for (int64_t at = 0; at < kChangesTogether; ++at) {
-    places.push_back(add(loop.getInductionVar(), word(at)));
-    // Behind the last one it is read once more, for nothing.
-    Value place = arith::MinUIOp::create(builder, loc, places.back(), last);
-    Value which = toIndex(memref::LoadOp::create(builder, loc, list, toIndex(place)));
-    ready.push_back(readOperands(add(first, which), laneDim, indices));
-  }
-  for (int64_t at = 0; at < kChangesTogether; ++at)
-    doIf(isLess(places[at], total), [&] { apply(ready[at], laneDim); });
+  apply(readOperands(loop.getInductionVar(), laneDim, indices), laneDim, indices);
   elements.popScope();
 }
 

@@ -126,10 +126,13 @@ static void takeTable(LLVM::LLVMFuncOp member, const Table &table) {
   LLVM::ReturnOp::create(builder, loc, ValueRange());
 }
 
-/// Tells the assembler how many blocks a multiprocessor is to hold, where the grid decides that.
+/// Tells the assembler how many blocks a multiprocessor is to hold, where the kernel or the grid
+/// decides that.
 static void limitResidency(gpu::GPUModuleOp module) {
   for (auto kernel : module.getOps<gpu::GPUFuncOp>()) {
     auto blocks = dyn_cast_or_null<IntegerAttr>(kernel->removeAttr(weft::cuda::kGridAttr));
+    if (Attribute wanted = kernel->removeAttr(weft::cuda::kResidentAttr))
+      kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), wanted);
     if (!blocks || !kernel.getKnownBlockSize())
       continue;
     int64_t threads = kernel.getKnownBlockSize()->front();

@@ -22,6 +22,10 @@ inline constexpr int64_t kWorkgroupBytes = 48 << 10;
 /// Of a `gpu.func` that is a kernel: the number of its blocks, an i64.
 inline constexpr llvm::StringLiteral kGridAttr = "weft.grid";
 
+/// Of a `gpu.func` that reads ahead: how many blocks a multiprocessor has to have room for, an i32.
+/// So many may have all the registers.
+inline constexpr llvm::StringLiteral kResidentAttr = "weft.resident";
+
 /// From functions of `nn` ops to one `gpu.module` a kernel, as `cuda-distribute-kernels` describes
 /// it, with functions as polynomials: `--cuda-lower-kernel-to-gpu`.
 void buildGpuPipeline(mlir::OpPassManager &manager);

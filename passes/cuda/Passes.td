@@ -25,6 +25,7 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
     - Ops are those of `scf`, `arith`, `math`, `memref` (load, store, global, get_global), `vector` (load, store, extract,
       from_elements) and `gpu` (`thread_id`, `block_id` of x; `barrier`, which all threads of a block reach; `shuffle xor` of
       32-bit values, width 32, which all threads of a warp reach; `return`).
+    - `weft.resident` (i32) is how many blocks a multiprocessor has to have room for, where registers are worth more than blocks.
     - Workgroup memory is workgroup attributions, `memref<NxT, #gpu.address_space<workgroup>>` that start on multiples of
       16 bytes. What threads exchange by it is separated by barriers.
     - Constants that are not one number are a private constant `memref.global` of the `gpu.module`.
@@ -38,9 +39,9 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
     element in registers. What must be sequential (`scf.forall`) is so, a thread a row, with a remark.
 
     Rows that are filled and then changed element by element (`passes/kernels/RowChanges.h`: scatter) are not: a block makes a part
-    of some rows. Its threads share the fill; of 4096 changes at a time each then looks whether some fall into the block's part,
+    of some rows. Its threads share the fill; of 8192 changes at a time each then looks whether some fall into the block's part,
     which by shuffles, workgroup memory and two barriers becomes a list in the order of the changes; and each does all of the list
-    in rows of its own. So an element is changed in the CPU's order, by one thread, and nothing is atomic. Parts are such that there
+    in rows of its own, reading the operands of eight changes while it does the eight before. So an element is changed in the CPU's order, by one thread, and nothing is atomic. Parts are such that there
     are four blocks a multiprocessor or more, because each looks at all changes.
 
     A long sum that is a sum of pieces for the CPU is one (`passes/cuda/MergeReductions.h`), because threads make
@@ -93,7 +94,8 @@ def LowerGpuToNvvm : Pass<"cuda-lower-gpu-to-nvvm", "::mlir::gpu::GPUModuleOp"> 
     **Ensures** the LLVM and NVVM dialects in the `gpu.module`; arguments are bare pointers. `convert-gpu-to-nvvm` was not
     used because it makes even `math.sqrt` a call of libdevice. `weft.grid` goes; of a grid so small that each multiprocessor
     has registers for all that the threads of its share can name, that share is `nvvm.minctasm`: ptxas would else spill some
-    registers so that more blocks fit, which there are not. A kernel of several members (`weft.members`) takes the addresses of all as one parameter, an array, of which each
+    registers so that more blocks fit, which there are not. So is `weft.resident`, which `cuda-distribute-kernels` gives to kernels that
+    read ahead. A kernel of several members (`weft.members`) takes the addresses of all as one parameter, an array, of which each
     block reads its member's.
 
     Example: `test/passes/cuda/lower-gpu-to-nvvm.mlir`.

@@ -136,14 +136,14 @@ func.func @rows_in_place(%x: tensor<32x128xf32>) -> tensor<32x128xf32> attribute
 }
 
 // Rows that are filled and then changed, the gradient of a lookup: each block fills a part of 64 rows, lists which of all changes
-// are its own, in order, and does them, of which it reads eight before it does the first.
+// are its own, in order, and does them. The operands of eight are read while the eight before are done.
 // CHECK-LABEL: gpu.func @changed_rows(
-// CHECK-SAME: %[[INDICES:[a-z0-9]+]]: memref<8192xi64>{{[^%]*}}%[[UPDATES:[a-z0-9]+]]: memref<6291456xf32>{{[^%]*}}%[[ROWS:[a-z0-9]+]]: memref<38633472xf32>
-// CHECK-SAME: workgroup(%[[BITS:[a-z0-9]+]] : memref<128xi32, {{.*}}, %[[COUNTS:[a-z0-9]+]] : memref<8xi32, {{.*}}, %[[LIST:[a-z0-9]+]] : memref<4096xi32,
-// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, weft.grid = 786 : i64
+// CHECK-SAME: %[[INDICES:[a-z0-9]+]]: memref<16384xi64>{{[^%]*}}%[[UPDATES:[a-z0-9]+]]: memref<12582912xf32>{{[^%]*}}%[[ROWS:[a-z0-9]+]]: memref<38633472xf32>
+// CHECK-SAME: workgroup(%[[BITS:[a-z0-9]+]] : memref<256xi32, {{.*}}, %[[COUNTS:[a-z0-9]+]] : memref<8xi32, {{.*}}, %[[LIST:[a-z0-9]+]] : memref<8192xi16,
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, weft.grid = 786 : i64, weft.resident = 2 : i32
 // CHECK: %[[BLOCK:.+]] = gpu.block_id x
 // CHECK: vector.store {{.+}}, %[[ROWS]][{{.+}}] {alignment = 16 : i64} : memref<38633472xf32>, vector<4xf32>
-// CHECK: scf.for %{{.+}} = %{{.+}} to %c8192 step %c4096
+// CHECK: scf.for %{{.+}} = %{{.+}} to %c16384 step %c8192
 // CHECK-COUNT-4: memref.load %[[INDICES]]
 // CHECK-COUNT-5: gpu.shuffle xor
 // CHECK: math.ctpop
@@ -155,14 +155,20 @@ func.func @rows_in_place(%x: tensor<32x128xf32>) -> tensor<32x128xf32> attribute
 // CHECK: memref.store %{{.+}}, %[[LIST]]
 // CHECK: gpu.barrier
 // CHECK-COUNT-8: vector.load %[[UPDATES]]
+// CHECK: scf.for {{.+}} iter_args(
+// CHECK-COUNT-8: vector.load %[[UPDATES]]
+// CHECK-COUNT-8: vector.store %{{.+}}, %[[ROWS]]
+// CHECK: scf.yield
+// CHECK: scf.for
+// CHECK: vector.load %[[UPDATES]]
 // CHECK: vector.load %[[ROWS]]
 // CHECK: arith.addf
 // CHECK: vector.store %{{.+}}, %[[ROWS]]
 // CHECK-NOT: gpu.barrier
 // CHECK: gpu.return
-func.func @changed_rows(%i: tensor<8x1024x1xi64>, %u: tensor<8x1024x768xf32>) -> tensor<50304x768xf32> {
+func.func @changed_rows(%i: tensor<16x1024x1xi64>, %u: tensor<16x1024x768xf32>) -> tensor<50304x768xf32> {
   %0 = nn.constant dense<0.0> : tensor<50304x768xf32> : tensor<50304x768xf32>
-  %1 = nn.scatter add %0, %i, %u indexed = [0] operand_batch = [] indices_batch = [] : (tensor<50304x768xf32>, tensor<8x1024x1xi64>, tensor<8x1024x768xf32>) -> tensor<50304x768xf32>
+  %1 = nn.scatter add %0, %i, %u indexed = [0] operand_batch = [] indices_batch = [] : (tensor<50304x768xf32>, tensor<16x1024x1xi64>, tensor<16x1024x768xf32>) -> tensor<50304x768xf32>
   return %1 : tensor<50304x768xf32>
 }
 

@@ -41,7 +41,8 @@ gpu.module @members {
   }
 }
 
-// As many blocks share a multiprocessor's registers as it has of a small grid; of a greater one the assembler chooses.
+// As many blocks share a multiprocessor's registers as it has of a small grid; of a greater one the assembler chooses,
+// unless the kernel says how many it needs.
 gpu.module @shares {
   // SHARE-LABEL: llvm.func @one_each(
   // SHARE-SAME: nvvm.maxntid = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32
@@ -55,8 +56,13 @@ gpu.module @shares {
   }
   // SHARE-LABEL: llvm.func @of_a_warp(
   // SHARE-SAME: nvvm.minctasm = 8 : i32
-  // SHARE-NOT: weft.grid
   gpu.func @of_a_warp() kernel attributes {known_block_size = array<i32: 32, 1, 1>, weft.grid = 1024 : i64} {
+    gpu.return
+  }
+  // SHARE-LABEL: llvm.func @reads_ahead(
+  // SHARE-SAME: nvvm.minctasm = 2 : i32
+  // SHARE-NOT: weft.
+  gpu.func @reads_ahead() kernel attributes {known_block_size = array<i32: 256, 1, 1>, weft.grid = 1024 : i64, weft.resident = 2 : i32} {
     gpu.return
   }
 }

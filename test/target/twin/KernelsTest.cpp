@@ -190,8 +190,8 @@ static std::vector<KernelCase> changedRows() {
   cases.push_back(scatter(b, "add", "f32", {4099}, {3, 50, 1}, {0}, {4000, 4099}));
   cases.push_back(scatter(b, "max", "f32", {2, 1060}, {40, 1}, {0}, {0, 1}));
   // More changes than one list has, with and without a rest.
-  cases.push_back(scatter(b, "add", "f32", {3, 4}, {4099, 1}, {0}, {0, 2}));
-  cases.push_back(scatter(b, "add", "f32", {3, 4}, {2, 4096, 1}, {0}, {0, 2}));
+  cases.push_back(scatter(b, "add", "f32", {3, 4}, {8200, 1}, {0}, {0, 2}));
+  cases.push_back(scatter(b, "add", "f32", {3, 4}, {2, 8192, 1}, {0}, {0, 2}));
   // Two dims of a row, and dims before it.
   cases.push_back(scatter(b, "add", "f32", {5, 6, 8}, {90, 2}, {0, 1}, {-1, 5}));
   cases.push_back(scatter(b, "add", "f32", {1200, 2, 4}, {90, 2}, {1, 0}, {0, 2}));
