@@ -242,10 +242,16 @@ run() {
   [ $shares -eq ${#trees[@]} ] && [ $sum -gt 0 ] && [ $bad -eq 0 ] && [ $((caught * 100)) -ge $((sum * percent)) ]
 }
 
-# copy FOLDER: the tracked files.
+# copy FOLDER: the tracked files. What differs gets the date of now, what does not keeps its own: an older one than that of
+# a bug's object would leave the bug in.
 copy() {
-  mkdir -p "$1" && git -C "$root" ls-files -z | tar -C "$root" --null -T - -cf - | tar -C "$1" -xf - &&
-    inside "$(cd "$1" && pwd)" make
+  local file
+  mkdir -p "$1" || return 1
+  while IFS= read -r -d '' file; do
+    [ ! -f "$root/$file" ] || cmp -s "$root/$file" "$1/$file" ||
+      { mkdir -p "$(dirname "$1/$file")" && cp --preserve=mode "$root/$file" "$1/$file"; } || return 1
+  done < <(git -C "$root" ls-files -z)
+  inside "$(cd "$1" && pwd)" make
 }
 
 make() {
