@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace weft::cuda {
@@ -61,6 +62,42 @@ template <typename Op> struct ExpandSingle : OpRewritePattern<Op> {
   Function function;
 };
 
+/// 1 + tanh(x), as 2 / (1 + e^-2x): that it is what is left of a difference counts no longer, nor
+/// where the tangent is small.
+struct ExpandOneAndTangent : OpRewritePattern<arith::AddFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::AddFOp op, PatternRewriter &rewriter) const override {
+    for (auto [one, other] : {std::pair(op.getLhs(), op.getRhs()), {op.getRhs(), op.getLhs()}}) {
+      auto tangent = other.getDefiningOp<math::TanhOp>();
+      if (!tangent || !op.getType().isF32() || !matchPattern(one, m_OneFloat()))
+        continue;
+      rewriter.replaceOp(
+          op, oneAndTanhOf({rewriter, op.getLoc(), rewriter.getF32Type()}, tangent.getOperand()));
+      return success();
+    }
+    return failure();
+  }
+};
+
+/// 1 - tanh(x)^2, as s (2 - s) with s = 1 + tanh(x).
+struct ExpandOneLessSquare : OpRewritePattern<arith::SubFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::SubFOp op, PatternRewriter &rewriter) const override {
+    auto square = op.getRhs().getDefiningOp<arith::MulFOp>();
+    auto tangent = square && square.getLhs() == square.getRhs()
+                       ? square.getLhs().getDefiningOp<math::TanhOp>()
+                       : math::TanhOp();
+    if (!tangent || !op.getType().isF32() || !matchPattern(op.getLhs(), m_OneFloat()))
+      return failure();
+    Numbers n{rewriter, op.getLoc(), rewriter.getF32Type()};
+    Value sum = oneAndTanhOf(n, tangent.getOperand());
+    rewriter.replaceOp(op, n.mul(sum, n.sub(n.number(2), sum)));
+    return success();
+  }
+};
+
 /// A function of one number.
 template <Value (*function)(Numbers, Value)> Value unary(Numbers n, ValueRange operands) {
   return function(n, operands[0]);
@@ -95,6 +132,7 @@ struct ExpandFunctions : weft::cuda::impl::ExpandFunctionsBase<ExpandFunctions> 
     patterns.add<Expand<arith::RemFOp>>(context, binary<remainderOf>);
     patterns.add<ExpandSingle<math::ExpOp>>(context, singleExpOf);
     patterns.add<ExpandSingle<math::TanhOp>>(context, singleTanhOf);
+    patterns.add<ExpandOneAndTangent, ExpandOneLessSquare>(context);
     GreedyRewriteConfig config;
     config.enableFolding(false).enableConstantCSE(false);
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);

@@ -74,6 +74,7 @@ mlir::Value remainderOf(Numbers n, mlir::Value x, mlir::Value y);
 /// Of f32.
 mlir::Value singleExpOf(Numbers n, mlir::Value x);
 mlir::Value singleTanhOf(Numbers n, mlir::Value x);
+mlir::Value oneAndTanhOf(Numbers n, mlir::Value x);
 
 } // namespace weft::cuda
 

@@ -9,6 +9,7 @@
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
@@ -23,6 +24,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace weft::cuda {
@@ -32,12 +34,15 @@ namespace weft::cuda {
 
 using namespace mlir;
 
+static bool isApproximate(arith::FastMathFlags flags) {
+  return bitEnumContainsAll(flags, arith::FastMathFlags::afn);
+}
+
 /// What NVPTX selects of `math`, for f32, f64 and integers. Anything else would end in a call of a
 /// function that nobody has, or in LLVM's abort.
 static bool isSelected(Operation *op) {
   if (auto power = dyn_cast<math::Exp2Op>(op))
-    return power.getType().isF32() &&
-           bitEnumContainsAll(power.getFastmath(), arith::FastMathFlags::afn);
+    return power.getType().isF32() && isApproximate(power.getFastmath());
   return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp, math::CtPopOp,
              math::FloorOp, math::FmaOp, math::RoundEvenOp, math::SqrtOp, math::TruncOp>(op);
 }
@@ -66,6 +71,37 @@ static LogicalResult lowerLoops(gpu::GPUModuleOp module) {
 }
 
 namespace {
+/// 2^x by the instruction that takes subnormals for zeros: the other one has five more around it
+/// for them, and what asks for an approximation (Singles.cpp) has none that count.
+struct LowerApproximatePower : ConvertOpToLLVMPattern<math::Exp2Op> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(math::Exp2Op op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.getType().isF32() || !isApproximate(op.getFastmath()))
+      return failure();
+    auto call = LLVM::CallIntrinsicOp::create(
+        rewriter, op.getLoc(), op.getType(), rewriter.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
+        adaptor.getOperand());
+    rewriter.replaceOp(op, call);
+    return success();
+  }
+};
+
+/// 1 / x, likewise.
+struct LowerApproximateInverse : ConvertOpToLLVMPattern<arith::DivFOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(arith::DivFOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.getType().isF32() || !isApproximate(op.getFastmath()) ||
+        !matchPattern(op.getLhs(), m_OneFloat()))
+      return failure();
+    rewriter.replaceOpWithNewOp<NVVM::RcpApproxFtzF32Op>(op, op.getType(), adaptor.getRhs());
+    return success();
+  }
+};
+
 /// Of a kernel of several members: these, and the blocks of each.
 struct Table {
   weft::cuda::Members members;
@@ -161,6 +197,7 @@ struct LowerGpuToNvvm : weft::cuda::impl::LowerGpuToNvvmBase<LowerGpuToNvvm> {
     // The last list below has patterns that call libdevice.
     populateMathToLLVMConversionPatterns(types, patterns, /*approximateLog1p=*/false,
                                          /*benefit=*/2);
+    patterns.add<LowerApproximatePower, LowerApproximateInverse>(types, /*benefit=*/3);
     populateFinalizeMemRefToLLVMConversionPatterns(types, patterns);
     populateVectorToLLVMConversionPatterns(types, patterns);
     populateGpuToNVVMConversionPatterns(types, patterns);

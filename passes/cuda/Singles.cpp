@@ -34,10 +34,12 @@ Value weft::cuda::singleExpOf(Numbers n, Value x) {
   return n.mul(approximatePower(n, f), power);
 }
 
+static constexpr double kTwiceLog2E = 2.8853900817779268;
+
 /// 1 - 2 / (e^2x + 1), and where that would lose bits the Taylor series, to x^15 (error below 1e-8
 /// of the result).
 Value weft::cuda::singleTanhOf(Numbers n, Value x) {
-  constexpr double kSeries = 0.5, kTwiceLog2E = 2.8853900817779268;
+  constexpr double kSeries = 0.5;
   static constexpr double kTerms[] = {
       -1.0 / 3,         2.0 / 15,          -17.0 / 315,          62.0 / 2835,
       -1382.0 / 155925, 21844.0 / 6081075, -929569.0 / 638512875};
@@ -48,4 +50,11 @@ Value weft::cuda::singleTanhOf(Numbers n, Value x) {
   Value square = n.mul(x, x);
   Value small = n.fma(n.mul(magnitude, square), n.polynomial(square, kTerms), magnitude);
   return n.withSign(n.select(n.less(magnitude, kSeries), small, large), x);
+}
+
+/// 2 / (1 + e^-2x), which loses no bits anywhere.
+Value weft::cuda::oneAndTanhOf(Numbers n, Value x) {
+  Value power = approximatePower(n, n.mul(x, n.number(-kTwiceLog2E)));
+  Value inverse = approximateInverse(n, n.add(power, n.number(1)));
+  return n.add(inverse, inverse);
 }

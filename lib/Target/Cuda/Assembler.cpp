@@ -13,6 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
+using weft::cuda::Assembled;
 
 llvm::Expected<std::string> weft::cuda::findAssembler() {
   if (auto toolkit = llvm::sys::Process::GetEnv("WEFT_CUDA_PATH"); toolkit && !toolkit->empty()) {
@@ -36,8 +37,17 @@ static std::string contentOf(StringRef path) {
   return buffer ? (*buffer)->getBuffer().str() : "";
 }
 
-LogicalResult weft::cuda::assemble(const std::string &assembler, const std::string &ptx,
-                                   const Chip &chip, std::string &cubin, Location loc) {
+/// The number before `unit` in what the assembler told with -v; 0 if there is none.
+static unsigned toldOf(StringRef messages, StringRef unit) {
+  unsigned number = 0;
+  StringRef before = messages.take_front(std::min(messages.find(unit), messages.size())).rtrim();
+  (void)before.take_back(before.size() - (before.find_last_not_of("0123456789") + 1))
+      .getAsInteger(10, number);
+  return number;
+}
+
+FailureOr<Assembled> weft::cuda::assemble(const std::string &assembler, const std::string &ptx,
+                                          const Chip &chip, Location loc) {
   auto fail = [&](const Twine &why) -> LogicalResult {
     return emitError(loc) << "this kernel cannot be assembled for " << chip.name << ": " << why;
   };
@@ -65,7 +75,7 @@ LogicalResult weft::cuda::assemble(const std::string &assembler, const std::stri
   if (auto wrong = llvm::sys::fs::createTemporaryFile("weft-kernel", "txt", messages))
     return fail("no temporary file: " + wrong.message());
   std::string architecture = ("-arch=" + chip.name).str();
-  StringRef arguments[] = {assembler, architecture, source, "-o", target};
+  StringRef arguments[] = {assembler, "-v", architecture, source, "-o", target};
   std::optional<StringRef> redirects[] = {StringRef(""), messages.str(), messages.str()};
   std::string why;
   int code = llvm::sys::ExecuteAndWait(assembler, arguments, std::nullopt, redirects,
@@ -75,6 +85,33 @@ LogicalResult weft::cuda::assemble(const std::string &assembler, const std::stri
     return fail(Twine(assembler) + " ended with " + Twine(code) + (why.empty() ? "" : ", " + why) +
                 (said.empty() ? "" : ": " + said));
   }
-  cubin = contentOf(target);
-  return cubin.empty() ? fail(Twine(assembler) + " wrote nothing") : success();
+  std::string said = contentOf(messages);
+  Assembled assembled{contentOf(target), toldOf(said, " registers"),
+                      toldOf(said, " bytes spill stores") > 0};
+  if (assembled.cubin.empty())
+    return fail(Twine(assembler) + " wrote nothing");
+  return assembled;
+}
+
+FailureOr<Assembled> weft::cuda::assembleWithoutSpills(const std::string &assembler,
+                                                       std::string &ptx, unsigned threads,
+                                                       const Chip &chip, Location loc) {
+  FailureOr<Assembled> assembled = assemble(assembler, ptx, chip, loc);
+  constexpr StringLiteral kResident = ".minnctapersm", kBlockSize = ".maxntid";
+  // Of a multiprocessor; and how many more a thread is to have.
+  constexpr unsigned kRegisters = 64 << 10, kMore = 16;
+  size_t line = ptx.find(kBlockSize);
+  if (failed(assembled) || !assembled->spills || line == std::string::npos ||
+      StringRef(ptx).contains(kResident))
+    return assembled;
+  unsigned resident = kRegisters / (threads * (assembled->registers + kMore));
+  if (resident == 0)
+    return assembled;
+  std::string limited = ptx;
+  limited.insert(line, (kResident + " " + Twine(resident) + "\n").str());
+  FailureOr<Assembled> again = assemble(assembler, limited, chip, loc);
+  if (failed(again) || again->spills)
+    return failed(again) ? again : assembled;
+  ptx = std::move(limited);
+  return again;
 }

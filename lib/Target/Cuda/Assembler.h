@@ -16,10 +16,24 @@ namespace weft::cuda {
 /// /usr/local/cuda/bin. Empty if there is none; fails if there is none where WEFT_CUDA_PATH says.
 llvm::Expected<std::string> findAssembler();
 
+/// What the assembler made of a kernel.
+struct Assembled {
+  std::string cubin;
+  unsigned registers = 0; // of a thread
+  bool spills = false;    // some of what a thread keeps in registers goes by memory
+};
+
 /// Assembles `ptx` for the chip. On failure an error has been emitted at `loc`, with what the
 /// assembler says.
-mlir::LogicalResult assemble(const std::string &assembler, const std::string &ptx, const Chip &chip,
-                             std::string &cubin, mlir::Location loc);
+mlir::FailureOr<Assembled> assemble(const std::string &assembler, const std::string &ptx,
+                                    const Chip &chip, mlir::Location loc);
+
+/// Likewise, but once more where that spills, told of so few resident blocks of `threads` that a
+/// thread may have more registers: left alone it counts on more blocks than its registers allow.
+/// `ptx` is then that text.
+mlir::FailureOr<Assembled> assembleWithoutSpills(const std::string &assembler, std::string &ptx,
+                                                 unsigned threads, const Chip &chip,
+                                                 mlir::Location loc);
 
 } // namespace weft::cuda
 

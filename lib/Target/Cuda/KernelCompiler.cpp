@@ -124,9 +124,13 @@ weft::cuda::compileKernels(ModuleOp module, const Chip &chip, const KernelOption
         translateModuleToLLVMIR(*lowered, llvmContext, kernels[number].symbol);
     assert(llvmModule && "cuda-lower-gpu-to-nvvm leaves what can be translated");
     image.ptx = emitPtx(*llvmModule, chip, options.optLevel);
-    if (!assembler.empty() &&
-        failed(assemble(assembler, image.ptx, chip, image.cubin, one.getLoc())))
-      return failure();
+    if (!assembler.empty()) {
+      auto assembled =
+          assembleWithoutSpills(assembler, image.ptx, image.threads, chip, one.getLoc());
+      if (failed(assembled))
+        return failure();
+      image.cubin = std::move(assembled->cubin);
+    }
     kernels[number].shape = {int64_t(image.blocks), 1};
     writeImage(image, kernels[number].bytes);
     return success();
