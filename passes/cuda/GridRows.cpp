@@ -19,8 +19,8 @@ using namespace weft::cuda;
 using namespace weft::kernels;
 
 /// Words of 32 changes that a warp looks at together, and changes whose operands a thread reads
-/// together: so that it waits for memory once for all of them.
-static constexpr int64_t kWordsTogether = 4, kChangesTogether = 8;
+/// together, so that it waits for memory once for all of them: of one element, and elements of all.
+static constexpr int64_t kWordsTogether = 4, kChangesTogether = 8, kElementsTogether = 32;
 
 namespace {
 
@@ -40,6 +40,7 @@ public:
         insert(change.insert), loc(insert.getLoc()), count(llvm::product_of(change.extents())) {
     int64_t most = std::min(kListedChanges, int64_t(llvm::alignTo(count, threads.count)));
     wordsOfWarp = std::max<int64_t>(1, most / threads.count);
+    together = std::clamp<int64_t>(kElementsTogether / lanesOf(nest), 1, kChangesTogether);
     findLate();
   }
 
@@ -84,7 +85,7 @@ private:
   scf::IfOp guard;
   tensor::InsertOp insert;
   Location loc;
-  int64_t count, wordsOfWarp;
+  int64_t count, wordsOfWarp, together;
   llvm::DenseSet<Operation *> late; // what depends on the element
   llvm::SetVector<Value> needed;    // what that needs of all else
   /// For each lane and each of these, which operand of a change it is: lanes that need the same
@@ -154,17 +155,17 @@ Value ChangeEmitter::isOwn(Value which) {
 
 /// Each warp writes the words of its changes, and how many of them are the block's own.
 void ChangeEmitter::readBits() {
-  int64_t together = std::gcd(wordsOfWarp, kWordsTogether);
+  int64_t atOnce = std::gcd(wordsOfWarp, kWordsTogether);
   Value firstWord = arith::MulIOp::create(builder, loc, warp, number(wordsOfWarp));
   scf::ForOp::create(
-      builder, loc, number(0), number(wordsOfWarp), number(together), ValueRange{word(0)},
+      builder, loc, number(0), number(wordsOfWarp), number(atOnce), ValueRange{word(0)},
       [&](OpBuilder &, Location, Value iv, ValueRange carried) {
         elements.pushScope();
         Value atWord = add(firstWord, iv), sum = carried.front();
         Value mine = add(
             first, add(arith::MulIOp::create(builder, loc, atWord, number(kWarp)), toIndex(lane)));
         SmallVector<Value> own;
-        for (int64_t at = 0; at < together; ++at) {
+        for (int64_t at = 0; at < atOnce; ++at) {
           Value which = at ? add(mine, number(at * kWarp)) : mine;
           if (count == rounds() * listed()) {
             own.push_back(isOwn(which));
@@ -315,11 +316,11 @@ void ChangeEmitter::apply(ValueRange operands, unsigned laneDim, ArrayRef<Affine
   elements.storeLanes(elements.storage.lookup(empty), element, laneDim, next, loc);
 }
 
-/// The operands of `kChangesTogether` changes from `place` on.
+/// The operands of `together` changes from `place` on.
 SmallVector<Value> ChangeEmitter::readSome(Value place, unsigned laneDim,
                                            ArrayRef<AffineExpr> indices) {
   SmallVector<Value> operands;
-  for (int64_t at = 0; at < kChangesTogether; ++at)
+  for (int64_t at = 0; at < together; ++at)
     llvm::append_range(operands, readOperands(add(place, word(at)), laneDim, indices));
   return operands;
 }
@@ -328,19 +329,19 @@ SmallVector<Value> ChangeEmitter::readSome(Value place, unsigned laneDim,
 /// some are read while those before are done: carried around the loop, so that no assembler puts
 /// off reading each until it is needed.
 void ChangeEmitter::doListed(unsigned laneDim, ArrayRef<AffineExpr> indices) {
-  Value rest = arith::AndIOp::create(builder, loc, total, word(kChangesTogether - 1));
+  Value rest = arith::AndIOp::create(builder, loc, total, word(together - 1));
   Value whole = arith::SubIOp::create(builder, loc, total, rest);
   doIf(isLess(word(0), whole), [&] {
     SmallVector<Value> now = readSome(word(0), laneDim, indices);
-    Value last = arith::SubIOp::create(builder, loc, whole, word(kChangesTogether));
-    scf::ForOp::create(builder, loc, word(0), whole, word(kChangesTogether), now,
+    Value last = arith::SubIOp::create(builder, loc, whole, word(together));
+    scf::ForOp::create(builder, loc, word(0), whole, word(together), now,
                        [&](OpBuilder &, Location, Value iv, ValueRange carried) {
                          elements.pushScope();
                          // Behind the last ones these are read once more, for nothing.
-                         Value place = arith::MinUIOp::create(
-                             builder, loc, add(iv, word(kChangesTogether)), last);
+                         Value place =
+                             arith::MinUIOp::create(builder, loc, add(iv, word(together)), last);
                          SmallVector<Value> next = readSome(place, laneDim, indices);
-                         size_t each = carried.size() / kChangesTogether;
+                         size_t each = carried.size() / together;
                          for (size_t at = 0; at < carried.size(); at += each)
                            apply(carried.slice(at, each), laneDim, indices);
                          elements.popScope();
