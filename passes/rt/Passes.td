@@ -170,7 +170,7 @@ def RtSplitReductions : Pass<"rt-split-reductions", "::mlir::ModuleOp"> {
     A kernel is cut along dims that its results and operands have in common, so one that sums over the leading dim
     has one part, and nothing that makes its operand could be fused with it: the norm of a gradient would write its
     squares, and a batch norm its differences. The parts are told by shapes, not by threads, so the order of
-    additions is, too. A group has as many rows as fit half of the chip (`onChipBytes`), so that its sums are few beside it.
+    additions is, too. A group has as many rows as stay on the chip (`rowGroupBytes`), so that its sums are few beside it.
     Sums over rows of what lies in memory in any case stay, as their kernels are cut along the columns, unless these are too
     few for all of the device (`columnsAtATime`).
 

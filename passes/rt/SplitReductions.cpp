@@ -129,17 +129,18 @@ private:
     return !value.hasOneUse() || llvm::any_of(op->getOperands(), isMadeBesides);
   }
 
-  /// Groups of rows, in the type in which they are summed, that take half of the chip beside what
-  /// they are made of; their sums, which are written and read, are much less. Nothing: they would
-  /// not be, or groups would be too few.
+  /// Groups of rows that stay on the chip beside what they are made of; their sums, which are
+  /// written and read, are much less. Nothing: they would not be, or groups would be too few.
   SmallVector<int64_t> groupsOnChip(nn::ReduceOp op, int64_t leading) const {
     auto type = cast<RankedTensorType>(op.getOperand().getType());
     ArrayRef<int64_t> shape = type.getShape();
     Type wide = accumulator(op.getKind(), type.getElementType());
     int64_t columns = product(shape.drop_front(leading)), all = product(shape.take_front(leading));
-    int64_t most = std::min(traits.onChipBytes / 2 / (columns * elementBytes(wide)),
-                            all / traits.leastSumParts);
-    return rowGroupsOf(shape.take_front(leading), most);
+    int64_t rowBytes = columns * elementBytes(wide);
+    if (kLeastRows * rowBytes > traits.onChipBytes / 2)
+      return {};
+    int64_t rows = std::max(kLeastRows, traits.rowGroupBytes / rowBytes);
+    return rowGroupsOf(shape.take_front(leading), std::min(rows, all / traits.leastSumParts));
   }
 
   /// Groups of rows that lie in memory, of which the columns are too few for all of a device:

@@ -36,6 +36,9 @@ struct TargetTraits {
   /// such as sums and scattered rows: what a kernel may keep in memory of its own, a stack or a
   /// block's workgroup memory.
   int64_t keptBytes = 512 << 10;
+  /// Bytes of rows, in the type in which they are summed, of which a kernel that has them on the
+  /// chip sums up the columns: what those under way together leave each other there.
+  int64_t rowGroupBytes = 256 << 10;
   /// Operations that take no longer than moving a byte of what does not stay on the chip.
   double flopsPerByte = 2;
   /// Ops and views of one kernel at most, where an op of n operands counts as the n - 1 that join

@@ -30,6 +30,7 @@ TargetTraits makeTraits() {
   traits.alignment = 256;
   traits.onChipBytes = 256 << 10;
   traits.keptBytes = kWorkgroupBytes;
+  traits.rowGroupBytes = 64 << 10;
   traits.flopsPerByte = 15;
   traits.leastPieces = 64;
   traits.leastSumParts = 528;
