@@ -415,8 +415,9 @@ private:
       on.action = action.str();
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case<rt::LaunchOp, rt::GemmOp, rt::ConvOp, rt::AttentionOp, rt::AttentionGradOp,
-              rt::CollectiveOp, rt::SendOp, rt::RecvOp, rt::SliceOp, rt::RecordOp, rt::WaitOp,
-              rt::InvokeOp>([&](auto command) { return emitCommand(on, command); })
+              rt::AttentionWithSumsOp, rt::AttentionWithSumsGradOp, rt::CollectiveOp, rt::SendOp,
+              rt::RecvOp, rt::SliceOp, rt::RecordOp, rt::WaitOp, rt::InvokeOp>(
+            [&](auto command) { return emitCommand(on, command); })
         .Case<rt::BufferOp, rt::StateBufferOp, rt::ViewOp, rt::InputOp, rt::OutputOp>(
             [](auto) { return success(); })
         .Default([&](Operation *other) { return emitPlain(on, other); });
@@ -492,6 +493,14 @@ private:
   LogicalResult emitCommand(const Builder_::On &on, rt::AttentionOp op) {
     out.add(on, attentionParams<run::Attention>(op),
             views({op.getQuery(), op.getKey(), op.getValue(), op.getResult(), op.getMask()}));
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::AttentionWithSumsOp op) {
+    out.add(on, attentionParams<run::AttentionWithSums>(op), views(op->getOperands()));
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::AttentionWithSumsGradOp op) {
+    out.add(on, attentionParams<run::AttentionWithSumsGradient>(op), views(op->getOperands()));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::SliceOp op) {

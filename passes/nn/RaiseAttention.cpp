@@ -515,10 +515,10 @@ bool Matcher::raise(const Scores &scores, const Products &products) {
                  remark::RemarkOpts::name("Raised").category("nn-raise-attention"))
       << "attention" << (scores.causal ? ", causal" : "") << (mask ? ", masked" : "");
   auto made =
-      nn::AttentionOp::create(b, products.sum->getLoc(), attentionType, q, k, v, mask,
+      nn::AttentionOp::create(b, products.sum->getLoc(), attentionType, Type(), q, k, v, mask,
                               llvm::APFloat(scores.scale), scores.causal, llvm::APFloat(0.0));
   made->setLoc(placeOfIdiom(products.sum));
-  replaceSum(products, made);
+  replaceSum(products, made.getResult());
   return true;
 }
 

@@ -73,17 +73,18 @@ Operation *weft::rt::libraryOpOf(FusionOp fusion) {
 std::optional<LibraryEnd> weft::rt::libraryEndOf(FusionOp fusion) {
   LibraryEnd end;
   Operation *op = libraryOpOf(fusion), *next = op->getNextNode();
-  ResultRange results = op->getResults();
+  ResultRange results = op->getResults(), placeable = placeableResults(op);
   for (; next && isPlacing(next); next = next->getNextNode())
     end.placed = next;
   // What it is made of has its place in it, and nothing else has.
-  if (end.placed && (std::max(1u, end.placed->getNumOperands()) != results.size() ||
-                     !llvm::all_of(results, [&](Value value) {
+  if (end.placed && (std::max(1u, end.placed->getNumOperands()) != placeable.size() ||
+                     !llvm::all_of(placeable, [&](Value value) {
                        return layoutBehind(value, end.placed).has_value();
                      })))
     return std::nullopt;
   // To the first of these alone it adds.
-  SmallVector<Value> made(end.placed ? end.placed->getResults() : results);
+  SmallVector<Value> made(end.placed ? end.placed->getResults() : placeable);
+  llvm::append_range(made, results.drop_front(placeable.size()));
   for (; next && isSum(next); next = next->getNextNode()) {
     bool isFirst = next->getOperand(0) == made[0];
     auto addend = dyn_cast<BlockArgument>(next->getOperand(isFirst));
@@ -310,9 +311,15 @@ private:
     }
     SmallVector<ValueLayout> written;
     SmallVector<SmallVector<int64_t, 4>> resultStrides;
-    for (Value result : libraryOp->getResults()) {
-      written.push_back(end->placed ? *layoutBehind(result, end->placed) : denseLayout(result));
+    SmallVector<Value> outputs;
+    size_t placeable = placeableResults(libraryOp).size();
+    for (auto [i, result] : llvm::enumerate(libraryOp->getResults())) {
+      bool isPlaced = end->placed && i < placeable;
+      written.push_back(isPlaced ? *layoutBehind(result, end->placed) : denseLayout(result));
       resultStrides.push_back(written.back().strides);
+      // What is placed is one output, the first.
+      size_t output = isPlaced ? 0 : end->placed ? i - placeable + 1 : i;
+      outputs.push_back(fusion.getOutputs()[output]);
     }
     SmallVector<ValueLayout> layouts;
     SmallVector<SmallVector<int64_t, 4>> strides;
@@ -354,8 +361,8 @@ private:
     };
     addOperands(plan->call.reads);
     for (auto [i, part] : llvm::enumerate(plan->results))
-      state.operands.push_back(window(bufferOf(fusion.getOutputs()[end->placed ? 0 : i]),
-                                      part.sizes, part.strides, written[i].offset));
+      state.operands.push_back(
+          window(bufferOf(outputs[i]), part.sizes, part.strides, written[i].offset));
     addOperands(plan->call.mayLack);
     for (auto [addend, part] : llvm::zip(addends, plan->addends))
       state.operands.push_back(

@@ -287,6 +287,11 @@ private:
       outputs = {later->getResult(0)};
       map.map(outputs, yielded);
     }
+    if (!choice.absorbed(op).empty())
+      for (Value dense : op->getResults().take_back(call.denseResults)) {
+        outputs.push_back(dense);
+        yielded.push_back(map.lookup(dense));
+      }
     finish(FusionKind::Library, op->getLoc(), inputs, outputs, yielded, std::move(body));
   }
 

@@ -22,7 +22,7 @@ static bool isWeightGradient(Operation *op) {
 /// The one reader of a library op may permute the result in a way that the
 /// library can write at once: so heads merge without a copy.
 void FusionChoice::absorbPermutation(Operation *op) {
-  if (op->getNumResults() != 1 || !op->getResult(0).hasOneUse())
+  if (placeableResults(op).size() != 1 || !op->getResult(0).hasOneUse())
     return;
   Operation *view = *op->getResult(0).user_begin();
   auto strides =
@@ -39,8 +39,11 @@ void FusionChoice::absorbPermutation(Operation *op) {
 /// The results of a library op may be the parts of one value, which it can then write at once: so
 /// gradients of queries, keys and values are packed without a copy.
 void FusionChoice::absorbConcat(Operation *op) {
+  ResultRange results = placeableResults(op);
+  if (results.size() < 2)
+    return;
   SmallVector<Operation *, 2> placing;
-  for (Value value : op->getResults())
+  for (Value value : results)
     while (value.hasOneUse()) {
       Operation *user = *value.user_begin();
       if (!isPlacing(user) || !areOfOneTime(op, user) || llvm::is_contained(placing, user))
@@ -53,9 +56,8 @@ void FusionChoice::absorbConcat(Operation *op) {
   llvm::sort(placing,
              [&](Operation *x, Operation *y) { return position.lookup(x) < position.lookup(y); });
   // As many results as operands, each of which leads to it: there is nothing else in it.
-  if (placing.empty() || placing.back()->getNumOperands() != op->getNumResults() ||
-      !llvm::all_of(op->getResults(),
-                    [&](Value result) { return layoutBehind(result, placing.back()); }))
+  if (placing.empty() || placing.back()->getNumOperands() != results.size() ||
+      !llvm::all_of(results, [&](Value result) { return layoutBehind(result, placing.back()); }))
     return;
   absorbedBy[op] = placing;
   if (!layoutOfLibrary(op)) {
@@ -154,7 +156,7 @@ FusionChoice::layoutOfLibrary(Operation *op, ArrayRef<SmallVector<int64_t, 4>> a
   SmallVector<SmallVector<int64_t, 4>> added(addends);
   if (!absorbed(op).empty()) {
     Operation *last = absorbed(op).back();
-    for (auto [result, strides] : llvm::zip(op->getResults(), results))
+    for (auto [result, strides] : llvm::zip(placeableResults(op), results))
       strides = layoutBehind(result, last)->strides;
     for (SmallVector<int64_t, 4> &strides : added)
       strides = layoutBehind(op->getResult(0), last, strides)->strides;

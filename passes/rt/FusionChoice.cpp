@@ -212,8 +212,7 @@ void FusionChoice::demandLayouts(Block &block) {
         if (Operation *view = op.getOperand(i).getDefiningOp();
             view && !isRoot(view) && !view->hasTrait<OpTrait::ConstantLike>())
           demandDense(&op, i);
-      if (op.getNumResults() > 1)
-        absorbConcat(&op);
+      absorbConcat(&op);
       absorbPermutation(&op);
       absorbSums(&op);
     } else if (kind == FusionClass::Opaque) {

@@ -228,6 +228,10 @@ std::optional<SmallVector<int64_t, 4>> weft::rt::stridesBehindPermutation(Operat
   return stridesBehindView(view, rowMajorStrides(to.getShape()));
 }
 
+ResultRange weft::rt::placeableResults(Operation *op) {
+  return op->getResults().drop_back(cast<KernelOpInterface>(op).getLibraryCall()->denseResults);
+}
+
 bool weft::rt::isPlacing(Operation *op) {
   return isa<nn::ConcatOp>(op) || (isFree(op) && op->getNumOperands() == 1);
 }

@@ -39,6 +39,9 @@ std::optional<LibraryLayout> libraryLayout(const Target &target, mlir::Operation
 /// has in a dense buffer of the view's result.
 std::optional<llvm::SmallVector<int64_t, 4>> stridesBehindPermutation(mlir::Operation *view);
 
+/// The results of a library op that its command can write where they are wanted.
+mlir::ResultRange placeableResults(mlir::Operation *op);
+
 /// Whether the op is a view, or puts values one after the other: a command that makes its operands
 /// could write its result at once.
 bool isPlacing(mlir::Operation *op);

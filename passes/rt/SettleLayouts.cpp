@@ -109,7 +109,7 @@ public:
   SharedPermutation(const Target &target, Operation *library) : target(target), library(library) {}
 
   void run() {
-    if (library->getNumResults() != 1 || library->getResult(0).hasOneUse())
+    if (placeableResults(library).size() != 1 || library->getResult(0).hasOneUse())
       return;
     Value value = library->getResult(0);
     for (Operation *user : value.getUsers())
@@ -197,8 +197,10 @@ private:
       std::optional<ValueLayout> layout = layoutOf(operand);
       operands.push_back(layout ? layout->strides : denseLayout(operand).strides);
     }
-    return libraryLayout(target, library, operands, {*stridesBehindPermutation(permutation)})
-        .has_value();
+    SmallVector<SmallVector<int64_t, 4>> results = {*stridesBehindPermutation(permutation)};
+    for (Value dense : library->getResults().drop_front())
+      results.push_back(denseLayout(dense).strides);
+    return libraryLayout(target, library, operands, results).has_value();
   }
 
   const Target &target;

@@ -135,7 +135,7 @@ double RopeOp::getFlopsPerPoint() { return 3; }
 /// What nn.attention and its gradient ask of the forward's tensors.
 static LogicalResult verifyAttention(Operation *op, RankedTensorType query, RankedTensorType key,
                                      RankedTensorType value, RankedTensorType result, Value mask,
-                                     const APFloat &softcap) {
+                                     const APFloat &softcap, Value logSums) {
   std::pair<StringRef, RankedTensorType> tensors[] = {
       {"query", query}, {"key", key}, {"value", value}, {"result", result}};
   for (auto [what, type] : tensors) {
@@ -161,13 +161,26 @@ static LogicalResult verifyAttention(Operation *op, RankedTensorType query, Rank
   if (softcap.convertToDouble() < 0)
     return op->emitOpError() << "softcap is " << softcap.convertToDouble()
                              << ", expected 0 (none) or more";
-  return expectShape(op, "result", result, {q[0], q[1], q[2], v[3]},
-                     "batch, heads and sequence of the query, depth of the value");
+  if (failed(expectShape(op, "result", result, {q[0], q[1], q[2], v[3]},
+                         "batch, heads and sequence of the query, depth of the value")))
+    return failure();
+  if (!logSums)
+    return success();
+  Type sum = AttentionOp::getLogSumType(query.getElementType()),
+       found = cast<RankedTensorType>(logSums.getType()).getElementType();
+  if (found != sum)
+    return op->emitOpError() << "log_sum_exp has element type " << found << ", expected " << sum;
+  return expectShape(op, "log_sum_exp", logSums.getType(), {q[0], q[1], q[2]},
+                     "batch, heads and sequence of the query");
+}
+
+Type AttentionOp::getLogSumType(Type element) {
+  return element.isF64() ? element : Type(Float32Type::get(element.getContext()));
 }
 
 LogicalResult AttentionOp::verify() {
   return verifyAttention(*this, getQuery().getType(), getKey().getType(), getValue().getType(),
-                         getType(), getMask(), getSoftcap());
+                         getResult().getType(), getMask(), getSoftcap(), getLogSumExp());
 }
 
 FactorRule AttentionOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
@@ -178,24 +191,28 @@ FactorRule AttentionOp::getFactorRule(TypeRange operandTypes, TypeRange resultTy
   // A causal row counts its position from the end of the whole sequence.
   int query = rule.add(q[2], getCausal() ? Kind::Whole : Kind::Parallel);
   int key = rule.add(k[2], Kind::Whole), depth = rule.add(q[3], Kind::Whole);
-  int out = rule.add(v[3]);
+  // The logarithms of sums are of no part of a value.
+  int out = rule.add(v[3], getLogSumExp() ? Kind::Whole : Kind::Parallel);
   rule.operands = {{{batch}, {group, perGroup}, {query}, {depth}},
                    {{batch}, {group}, {key}, {depth}},
                    {{batch}, {group}, {key}, {out}}};
   if (operandTypes.size() == 4)
     rule.operands.push_back({{batch}, {group, perGroup}, {query}, {key}});
   rule.results = {{{batch}, {group, perGroup}, {query}, {out}}};
+  if (getLogSumExp())
+    rule.results.push_back({{batch}, {group, perGroup}, {query}});
   return rule;
 }
 
 SmallVector<PartialRule> AttentionOp::getPartialRules(ReduceKind kind) {
-  return whenSum(kind, {{2}});
+  // A sum over values is none of the logarithms, which know nothing of values.
+  return getLogSumExp() ? SmallVector<PartialRule>() : whenSum(kind, {{2}});
 }
 
 double AttentionOp::getFlopsPerPoint() {
   // Two products and a softmax; the rule's points count both depths together.
   auto q = getQuery().getType().getShape();
-  double depth = q[3], out = getType().getDimSize(3);
+  double depth = q[3], out = getResult().getType().getDimSize(3);
   double scores = 1.0 * q[0] * q[1] * q[2] * getKey().getType().getDimSize(2);
   double points = getOwnFactorRule().points();
   return points == 0 ? 0 : scores * (2 * depth + 2 * out + 12) / points;
@@ -205,7 +222,7 @@ ComputeClass AttentionOp::getComputeClass() { return ComputeClass::Attention; }
 
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this, getQuery().getType(), getKey().getType(), getValue().getType(),
-                             getOutput().getType(), getMask(), getSoftcap())))
+                             getOutput().getType(), getMask(), getSoftcap(), getLogSumExp())))
     return failure();
   std::tuple<StringRef, Type, Type, StringRef> pairs[] = {
       {"output_gradient", getOutputGradient().getType(), getOutput().getType(),
@@ -233,7 +250,9 @@ FactorRule AttentionGradOp::getFactorRule(TypeRange operandTypes, TypeRange resu
   TensorFactors ofValue = {{batch}, {group}, {key}, {out}};
   TensorFactors ofOutput = {{batch}, {group, perGroup}, {query}, {out}};
   rule.operands = {ofQuery, ofKey, ofValue, ofOutput, ofOutput};
-  if (operandTypes.size() == 6)
+  if (getLogSumExp())
+    rule.operands.push_back({{batch}, {group, perGroup}, {query}});
+  if (getMask())
     rule.operands.push_back({{batch}, {group, perGroup}, {query}, {key}});
   rule.results = {ofQuery, ofKey, ofValue};
   return rule;

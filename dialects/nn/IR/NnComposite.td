@@ -93,28 +93,37 @@ def Nn_AttentionOp : Nn_Op<"attention",
     c tanh(score / c) before the mask. A row that sees nothing gives zeros.
     Sums are in f32 for smaller floats.
 
+    The optional `log_sum_exp` `B x H x S` is the logarithm of the sum of exp(score) over a row,
+    with which a gradient makes the probabilities again in one pass; -inf where a row sees nothing.
+    `step-keep-log-sums` adds it for targets whose gradient reads it.
+
     Constraints: four dims each; one element type; H a multiple of G; shapes of key,
-    value and mask; `softcap` not negative; the result's shape.
+    value and mask; `softcap` not negative; the results' shapes; `log_sum_exp` is f64 if the query is, else f32.
 
     Example: `%3 = nn.attention %0, %1, %2 scale = 0.125 {causal}
         : (tensor<1x4x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>) -> tensor<1x4x6x8xf32>`
   }];
   let arguments = (ins Nn_FloatTensor:$query, Nn_FloatTensor:$key, Nn_FloatTensor:$value,
       Optional<Nn_FloatTensor>:$mask, F64Attr:$scale, UnitAttr:$causal, DefaultValuedAttr<F64Attr, "0.0">:$softcap);
-  let results = (outs Nn_FloatTensor:$result);
+  let results = (outs Nn_FloatTensor:$result, Optional<Nn_FloatTensor>:$log_sum_exp);
+  let extraClassDeclaration = [{
+    /// The element type of `log_sum_exp` where that of the query is `element`.
+    static ::mlir::Type getLogSumType(::mlir::Type element);
+  }];
   let assemblyFormat = [{ $query `,` $key `,` $value (`mask` $mask^)? `scale` `=` $scale attr-dict
       `:` functional-type(operands, results) }];
   let hasVerifier = 1;
 }
 
-def Nn_AttentionGradOp : Nn_Op<"attention_grad",
+def Nn_AttentionGradOp : Nn_Op<"attention_grad", [AttrSizedOperandSegments],
     shardMethods = ["getPartialRules", "getFlopsPerPoint", "getComputeClass"],
     kernelMethods = ["getLibraryCall", "getParallelDims"], gradientMethods = []> {
   let summary = "the gradients of nn.attention with respect to query, key and value";
   let description = [{
     `query`, `key`, `value`, `mask`, `scale`, `causal` and `softcap` are those of the
-    forward op, `output` is its result and `output_gradient` the gradient with respect to
-    that. With the forward's probabilities p, which are computed again:
+    forward op, `output` is its result, `log_sum_exp` its second one if it is at hand, and
+    `output_gradient` the gradient with respect to the output. With the forward's probabilities p,
+    which are computed again:
     `value_gradient = p^T output_gradient`,
     `d = p (output_gradient value^T - rowsum(output_gradient output))`, times the softcap's
     derivative and the scale, `query_gradient = d key`, `key_gradient = d^T query`; key
@@ -124,18 +133,19 @@ def Nn_AttentionGradOp : Nn_Op<"attention_grad",
     is not asked for. It has no gradient of its own.
 
     Constraints: those of `nn.attention`; output and output_gradient have its result's
-    type, the results those of query, key and value.
+    type, the results those of query, key and value; `log_sum_exp` as `nn.attention` has it.
 
     Example: `%5:3 = nn.attention_grad %0, %1, %2, %3, %4 scale = 0.125 {causal}
         : (tensor<1x4x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x4x6x8xf32>, tensor<1x4x6x8xf32>)
         -> (tensor<1x4x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>)`
   }];
   let arguments = (ins Nn_FloatTensor:$query, Nn_FloatTensor:$key, Nn_FloatTensor:$value,
-      Nn_FloatTensor:$output, Nn_FloatTensor:$output_gradient, Optional<Nn_FloatTensor>:$mask,
+      Nn_FloatTensor:$output, Nn_FloatTensor:$output_gradient, Optional<Nn_FloatTensor>:$log_sum_exp,
+      Optional<Nn_FloatTensor>:$mask,
       F64Attr:$scale, UnitAttr:$causal, DefaultValuedAttr<F64Attr, "0.0">:$softcap);
   let results = (outs Nn_FloatTensor:$query_gradient, Nn_FloatTensor:$key_gradient, Nn_FloatTensor:$value_gradient);
-  let assemblyFormat = [{ $query `,` $key `,` $value `,` $output `,` $output_gradient (`mask` $mask^)?
-      `scale` `=` $scale attr-dict `:` functional-type(operands, results) }];
+  let assemblyFormat = [{ $query `,` $key `,` $value `,` $output `,` $output_gradient
+      (`log_sum_exp` $log_sum_exp^)? (`mask` $mask^)? `scale` `=` $scale attr-dict `:` functional-type(operands, results) }];
   let hasVerifier = 1;
 }
 

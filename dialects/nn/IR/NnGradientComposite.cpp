@@ -161,8 +161,8 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange results,
   if (!wantsMask) {
     auto grad = AttentionGradOp::create(builder, getLoc(), getQuery().getType(), getKey().getType(),
                                         getValue().getType(), getQuery(), getKey(), getValue(),
-                                        getResult(), results[0], getMask(), getScaleAttr(),
-                                        getCausalAttr(), getSoftcapAttr());
+                                        getResult(), results[0], getLogSumExp(), getMask(),
+                                        getScaleAttr(), getCausalAttr(), getSoftcapAttr());
     for (unsigned i : {0u, 1u, 2u})
       if (wanted[i])
         operands[i] = grad->getResult(i);

@@ -21,7 +21,7 @@ template <typename Op> struct AttentionBody : FloatBody {
   int64_t batch, heads, rows, groups, columns, width, depth;
   SmallVector<int64_t> scoreShape;
   AffineMap scoreMap, rowMap;
-  Value zero;
+  Value zero, greatest; // the latter of weights
 
   AttentionBody(OpBuilder &builder, Location loc, Op op, ValueRange operands)
       : FloatBody(builder, loc, elementOf(op.getQuery())), op(op) {
@@ -116,7 +116,7 @@ template <typename Op> struct AttentionBody : FloatBody {
   }
   /// exp(score - greatest) and its sum over keys.
   std::pair<Value, Value> weights(Value scores) {
-    Value greatest = reduce(ReduceKind::Max, scores, 4);
+    greatest = reduce(ReduceKind::Max, scores, 4);
     Value e =
         map(scoreShape, {scores, greatest}, {scoreMap, rowMap}, [&](ScalarBuilder s, ValueRange a) {
           // A row that sees nothing has the maximum -inf; its weights are 0.
@@ -125,6 +125,15 @@ template <typename Op> struct AttentionBody : FloatBody {
           return math::ExpOp::create(s.builder, s.loc, subtract(s, a[0], base)).getResult();
         });
     return {e, reduce(ReduceKind::Sum, e, 4)};
+  }
+  /// The logarithm of the sum of exp(score), `b, h, s`; -inf of a row that sees nothing.
+  Value logSums(Value sum) {
+    ArrayRef<int64_t> shape = ArrayRef(scoreShape).drop_back();
+    Value each = map(shape, {greatest, sum}, {}, [&](ScalarBuilder s, ValueRange a) {
+      return s.add(a[0], math::LogOp::create(s.builder, s.loc, a[1]));
+    });
+    SmallVector<ReassociationIndices> joined = {{0}, {1, 2}, {3}};
+    return tensor::CollapseShapeOp::create(builder, loc, typed({batch, heads, rows}), each, joined);
   }
   /// Each element of `numerator` over its row's sum.
   Value normalised(Value numerator, Value sum, ArrayRef<int64_t> shape) {
@@ -152,7 +161,15 @@ template <typename Op> LibraryCall callOf(Op op, StringRef command) {
 
 } // namespace
 
-std::optional<LibraryCall> AttentionOp::getLibraryCall() { return callOf(*this, "attention"); }
+std::optional<LibraryCall> AttentionOp::getLibraryCall() {
+  if (!getLogSumExp())
+    return callOf(*this, "attention");
+  if (getMask())
+    return std::nullopt;
+  LibraryCall call = callOf(*this, "attention_with_sums");
+  call.denseResults = 1;
+  return call;
+}
 
 unsigned AttentionOp::getParallelDims() { return 3; }
 
@@ -162,11 +179,16 @@ SmallVector<Value> AttentionOp::buildBody(OpBuilder &builder, Location loc, Valu
   auto [e, sum] = b.weights(b.scores(raw, getMask() ? operands[3] : Value()));
   Value weighted = b.overKeys(e, operands[2], b.width);
   Value out = b.normalised(weighted, sum, {b.batch, b.groups, b.heads / b.groups, b.rows, b.width});
-  return {b.narrow(b.joined(out, b.width), getType())};
+  SmallVector<Value> results = {b.narrow(b.joined(out, b.width), getResult().getType())};
+  if (getLogSumExp())
+    results.push_back(b.narrow(b.logSums(sum), getLogSumExp().getType()));
+  return results;
 }
 
 std::optional<LibraryCall> AttentionGradOp::getLibraryCall() {
-  return callOf(*this, "attention_grad");
+  if (!getLogSumExp())
+    return callOf(*this, "attention_grad");
+  return getMask() ? std::nullopt : std::optional(callOf(*this, "attention_with_sums_grad"));
 }
 
 unsigned AttentionGradOp::getParallelDims() { return 1; }
@@ -176,7 +198,7 @@ SmallVector<Value> AttentionGradOp::buildBody(OpBuilder &builder, Location loc,
   AttentionBody<AttentionGradOp> b(builder, loc, *this, operands);
   Value query = b.grouped(operands[0]), upper = b.grouped(operands[4]);
   Value raw = b.dots(query, operands[1]);
-  auto [e, sum] = b.weights(b.scores(raw, getMask() ? operands[5] : Value()));
+  auto [e, sum] = b.weights(b.scores(raw, getMask() ? operands.back() : Value()));
   Value p = b.normalised(e, sum, b.scoreShape);
   Value slopes = b.dots(upper, operands[2]);
   // Loops b, g, r, s, e.

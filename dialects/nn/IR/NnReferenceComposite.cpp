@@ -103,6 +103,7 @@ template <typename Op> struct ScoreRow {
   /// The softcap's tanh, if there is one, and exp(score - greatest) / sum.
   std::vector<double> squashed = std::vector<double>(keys);
   std::vector<double> probabilities = std::vector<double>(keys);
+  double logSum = 0;
 
   int64_t rows() const { return q.shape[0] * heads * queries; }
   int64_t keyHead(int64_t row) const {
@@ -131,10 +132,12 @@ template <typename Op> struct ScoreRow {
       probabilities[j] = score;
       greatest = maxNan(greatest, score);
     }
+    logSum = greatest;
     if (greatest == -infinity)
       return false;
     for (double &score : probabilities)
       sum += score = std::exp(score - greatest);
+    logSum += std::log(sum);
     for (double &score : probabilities)
       score /= sum;
     return true;
@@ -143,20 +146,26 @@ template <typename Op> struct ScoreRow {
 } // namespace
 
 SmallVector<HostTensor> AttentionOp::evaluate(ArrayRef<HostTensor> operands) {
-  HostTensor result(getType());
+  SmallVector<HostTensor> results;
+  for (Type type : getResultTypes())
+    results.emplace_back(cast<RankedTensorType>(type));
+  HostTensor &result = results[0];
   const HostTensor &v = operands[2];
   int64_t out = v.shape[3];
   ScoreRow<AttentionOp> scores{*this, operands[0], operands[1], getMask() ? &operands[3] : nullptr};
   for (int64_t row = 0; row < scores.rows(); ++row) {
+    bool seesAny = scores.compute(row);
+    if (getLogSumExp())
+      results[1].reals[row] = scores.logSum;
     // A row that sees nothing stays zero.
-    if (!scores.compute(row))
+    if (!seesAny)
       continue;
     int64_t first = scores.keyHead(row) * scores.keys;
     for (int64_t j = 0; j < scores.keys; ++j)
       for (int64_t e = 0; e < out; ++e)
         result.reals[row * out + e] += scores.probabilities[j] * v.reals[(first + j) * out + e];
   }
-  return {std::move(result)};
+  return results;
 }
 
 SmallVector<HostTensor> AttentionGradOp::evaluate(ArrayRef<HostTensor> operands) {
@@ -164,7 +173,7 @@ SmallVector<HostTensor> AttentionGradOp::evaluate(ArrayRef<HostTensor> operands)
       dv(getValueGradient().getType());
   const HostTensor &q = operands[0], &k = operands[1], &v = operands[2];
   int64_t depth = q.shape[3], out = v.shape[3];
-  ScoreRow<AttentionGradOp> scores{*this, q, k, getMask() ? &operands[5] : nullptr};
+  ScoreRow<AttentionGradOp> scores{*this, q, k, getMask() ? &operands.back() : nullptr};
   for (int64_t row = 0; row < scores.rows(); ++row) {
     if (!scores.compute(row))
       continue;

@@ -190,18 +190,43 @@ LogicalResult AttentionOp::verify() {
   return verifyAttention(*this, getQuery(), getKey(), getValue(), getResult(), getMask());
 }
 
+template <typename Op> static LogicalResult verifyGradients(Op op) {
+  std::pair<Value, Value> pairs[] = {{op.getOutput(), op.getOutputGradient()},
+                                     {op.getQuery(), op.getQueryGradient()},
+                                     {op.getKey(), op.getKeyGradient()},
+                                     {op.getValue(), op.getValueGradient()}};
+  for (auto [of, gradient] : pairs)
+    if (sizes(of) != sizes(gradient))
+      return op.emitOpError() << "has a gradient of type " << gradient.getType() << " for "
+                              << of.getType();
+  return success();
+}
+
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(), getOutput(), getMask())))
     return failure();
-  std::pair<Value, Value> pairs[] = {{getOutput(), getOutputGradient()},
-                                     {getQuery(), getQueryGradient()},
-                                     {getKey(), getKeyGradient()},
-                                     {getValue(), getValueGradient()}};
-  for (auto [of, gradient] : pairs)
-    if (sizes(of) != sizes(gradient))
-      return emitOpError() << "has a gradient of type " << gradient.getType() << " for "
-                           << of.getType();
+  return verifyGradients(*this);
+}
+
+static LogicalResult verifyLogSums(Operation *op, Value query, Value sums) {
+  if (sizes(sums) != sizes(query).drop_back() ||
+      !cast<MemRefType>(sums.getType()).getLayout().isIdentity())
+    return op->emitOpError() << "has logarithms of sums of type " << sums.getType()
+                             << ", expected one without gaps for each row of " << query.getType();
   return success();
+}
+
+LogicalResult AttentionWithSumsOp::verify() {
+  if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(), getResult(), Value())))
+    return failure();
+  return verifyLogSums(*this, getQuery(), getLogSumExp());
+}
+
+LogicalResult AttentionWithSumsGradOp::verify() {
+  if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(), getOutput(), Value())) ||
+      failed(verifyLogSums(*this, getQuery(), getLogSumExp())))
+    return failure();
+  return verifyGradients(*this);
 }
 
 LogicalResult CopyOp::verify() {

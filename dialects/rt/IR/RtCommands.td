@@ -120,6 +120,39 @@ def Rt_AttentionGradOp : Rt_Command<"attention_grad", ["Query", "Key", "Value", 
   let hasVerifier = 1;
 }
 
+def Rt_AttentionWithSumsOp : Rt_Command<"attention_with_sums", ["Query", "Key", "Value"], ["Result", "LogSumExp"]> {
+  let summary = "attention that also tells what its gradient makes the probabilities of";
+  let description = [{
+    `rt.attention` without a mask, and the logarithm of the sum of a row's exp(score) `[b, h, s]`, without gaps.
+
+    Constraints: those of `rt.attention`.
+  }];
+  let arguments = (ins AnyMemRef:$query, AnyMemRef:$key, AnyMemRef:$value, AnyMemRef:$result, AnyMemRef:$log_sum_exp,
+      F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$softcap, UnitAttr:$causal,
+      DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $query `,` $key `,` $value `->` $result `,` $log_sum_exp `scale` $scale `stream` $stream attr-dict
+      `:` type($query) `,` type($key) `,` type($value) `->` type($result) `,` type($log_sum_exp) }];
+  let hasVerifier = 1;
+}
+
+def Rt_AttentionWithSumsGradOp : Rt_Command<"attention_with_sums_grad", ["Query", "Key", "Value", "Output", "OutputGradient", "LogSumExp"], ["QueryGradient", "KeyGradient", "ValueGradient"]> {
+  let summary = "gradients of attention, from what the forward pass told of its rows";
+  let description = [{
+    `rt.attention_grad` without a mask; the sixth is what `rt.attention_with_sums` wrote second.
+
+    Constraints: those of `rt.attention_grad` and `rt.attention_with_sums`.
+  }];
+  let arguments = (ins AnyMemRef:$query, AnyMemRef:$key, AnyMemRef:$value, AnyMemRef:$output, AnyMemRef:$output_gradient,
+      AnyMemRef:$log_sum_exp, AnyMemRef:$query_gradient, AnyMemRef:$key_gradient, AnyMemRef:$value_gradient,
+      F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$softcap, UnitAttr:$causal,
+      DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $query `,` $key `,` $value `,` $output `,` $output_gradient `,` $log_sum_exp
+      `->` $query_gradient `,` $key_gradient `,` $value_gradient `scale` $scale `stream` $stream attr-dict
+      `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($output_gradient) `,` type($log_sum_exp)
+      `->` type($query_gradient) `,` type($key_gradient) `,` type($value_gradient) }];
+  let hasVerifier = 1;
+}
+
 def Rt_CopyOp : Rt_Command<"copy", ["Source"], ["Target"]> {
   let summary = "copy a view to another of the same sizes and element type";
   let description = [{

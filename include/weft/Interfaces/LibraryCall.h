@@ -28,6 +28,9 @@ struct LibraryCall {
   /// before its results, those that it may lack behind them. Another is a constant that the
   /// command implies.
   llvm::SmallVector<unsigned> reads, mayLack;
+  /// So many of the op's last results the command writes without gaps, the others where they are
+  /// wanted.
+  unsigned denseResults = 0;
   /// The command's own.
   mlir::NamedAttrList attributes;
   /// Of those, the one where the first result may lie: each element is read before it is written.

@@ -70,6 +70,10 @@ struct TargetTraits {
   /// softmax that the model says are better, with scores in memory.
   bool hasAttention = true;
 
+  /// Whether the gradient of attention is faster with the logarithms of the sums of rows at hand,
+  /// where its library takes them (LibraryLayout).
+  bool readsLogSums = false;
+
   /// The number of the first stream of that kind; 0, the compute stream, if there is none.
   unsigned streamFor(StreamKind kind) const;
 };
@@ -90,6 +94,9 @@ struct LibraryLayout {
   /// result lies.
   llvm::SmallVector<LibraryTensor, 0> addends = {};
 };
+
+/// The layout of a call that takes tensors as they are, with all of the op's tensors dense.
+LibraryLayout denseLayoutOf(const LibraryCall &call, mlir::Operation *op);
 
 /// How a kernel is launched: units [0, extent) in any order and any split, at least `grain` of
 /// them a thread.

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Target/Target.h"
 
+#include "weft/Interfaces/HostTensor.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -23,6 +26,22 @@ Target::~Target() = default;
 unsigned TargetTraits::streamFor(StreamKind kind) const {
   const StreamKind *found = llvm::find(streams, kind);
   return found == streams.end() ? 0 : unsigned(found - streams.begin());
+}
+
+LibraryLayout weft::denseLayoutOf(const LibraryCall &call, Operation *op) {
+  LibraryLayout layout{call, {}, {}};
+  auto add = [](TypeRange types, SmallVectorImpl<LibraryTensor> &tensors) {
+    for (Type each : types) {
+      auto type = cast<RankedTensorType>(each);
+      SmallVector<int64_t, 4> strides = rowMajorStrides(type.getShape());
+      tensors.push_back({type.getElementType(),
+                         llvm::to_vector(type.getShape()),
+                         {strides.begin(), strides.end()}});
+    }
+  };
+  add(op->getOperandTypes(), layout.operands);
+  add(op->getResultTypes(), layout.results);
+  return layout;
 }
 
 void weft::registerTarget(std::unique_ptr<Target> target) {

@@ -29,6 +29,14 @@ bool takesFloats(const LibraryLayout &layout) {
          llvm::all_of(layout.results, isOfFirst);
 }
 
+/// The same without the logarithms of sums, which have the type that sums have.
+bool takesSummed(const LibraryLayout &layout) {
+  LibraryLayout others = layout;
+  bool isGradient = others.results.size() > 2;
+  (isGradient ? others.operands : others.results).pop_back();
+  return takesFloats(others);
+}
+
 /// Products of floats sum in f32 or f64, give the operands' type or the sum's, and add to it; those
 /// of integers of at least 8 bits give the type that they sum in.
 bool takesProduct(const LibraryLayout &layout) {
@@ -80,6 +88,8 @@ constexpr Taken kTaken[] = {{"gemm", takesProduct},
                             {"conv", takesConvolution},
                             {"attention", takesFloats},
                             {"attention_grad", takesFloats},
+                            {"attention_with_sums", takesSummed},
+                            {"attention_with_sums_grad", takesSummed},
                             {"scatter_add", takesScatterAdd}};
 
 /// The numbers are those of a server's cores: 512 KiB of second-level cache a core, with room for

@@ -5,6 +5,7 @@
 #include "Assembler.h"
 #include "KernelCompiler.h"
 #include "passes/cuda/Passes.h"
+#include "weft/Interfaces/HostTensor.h"
 #include "weft/Target/Cuda/Image.h"
 #include "weft/Target/Executable.h"
 #include "weft/runtime/CublasProduct.h"
@@ -39,6 +40,8 @@ TargetTraits makeTraits() {
   traits.mostPointers = 512;
   // Until the device has cuDNN (issue 15).
   traits.hasAttention = false;
+  // As cuDNN's does.
+  traits.readsLogSums = true;
   return traits;
 }
 
@@ -87,15 +90,15 @@ bool takesProduct(const LibraryLayout &layout) {
          runtime::planCublasProduct(*lhs, *rhs, *result, addends, product).empty();
 }
 
-/// As cuDNN does it; of `operands` tensors and perhaps a mask.
-template <size_t operands> bool takesAttention(const LibraryLayout &layout) {
+/// Of tensors of four dims, in the order of the command's; a mask may be among them.
+bool takesAttention(const LibraryLayout &layout, ArrayRef<LibraryTensor> operands,
+                    ArrayRef<LibraryTensor> results, bool hasMask) {
   const NamedAttrList &attributes = layout.call.attributes;
   runtime::AttentionCall call;
   call.causal = attributes.get("causal") != Attribute();
-  call.hasMask = layout.operands.size() > operands;
+  call.hasMask = hasMask;
   call.softcap = cast<FloatAttr>(attributes.get("softcap")).getValueAsDouble();
-  for (const LibraryTensor &tensor : llvm::concat<const LibraryTensor>(
-           ArrayRef(layout.operands).take_front(operands), ArrayRef(layout.results))) {
+  for (const LibraryTensor &tensor : llvm::concat<const LibraryTensor>(operands, results)) {
     std::optional<runtime::DType> type = floatOf(tensor.element);
     if (!type)
       return false;
@@ -104,6 +107,23 @@ template <size_t operands> bool takesAttention(const LibraryLayout &layout) {
                             {tensor.strides.begin(), tensor.strides.end()}});
   }
   return runtime::whyNotCudnn(call).empty();
+}
+/// Of `operands` tensors and perhaps a mask.
+template <size_t operands> bool takesAttention(const LibraryLayout &layout) {
+  return takesAttention(layout, ArrayRef(layout.operands).take_front(operands), layout.results,
+                        layout.operands.size() > operands);
+}
+/// An f32 for each row, without gaps.
+bool areLogSums(const LibraryTensor &sums) {
+  return sums.element.isF32() && llvm::equal(rowMajorStrides(sums.sizes), sums.strides);
+}
+bool takesAttentionWithSums(const LibraryLayout &layout) {
+  return areLogSums(layout.results.back()) &&
+         takesAttention(layout, layout.operands, ArrayRef(layout.results).drop_back(), false);
+}
+bool takesAttentionWithSumsGradient(const LibraryLayout &layout) {
+  return areLogSums(layout.operands.back()) &&
+         takesAttention(layout, ArrayRef(layout.operands).drop_back(), layout.results, false);
 }
 
 /// What the runtime's CUDA device does (runtime/lib/device/cuda/commands): commands, and the types
@@ -114,7 +134,9 @@ struct Taken {
 };
 constexpr Taken kTaken[] = {{"gemm", takesProduct},
                             {"attention", takesAttention<3>},
-                            {"attention_grad", takesAttention<5>}};
+                            {"attention_grad", takesAttention<5>},
+                            {"attention_with_sums", takesAttentionWithSums},
+                            {"attention_with_sums_grad", takesAttentionWithSumsGradient}};
 
 class CudaTarget : public Target {
 public:

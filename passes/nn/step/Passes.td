@@ -122,6 +122,23 @@ def StepWidenGradients : Pass<"step-widen-gradients", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::weft::nn::NnDialect"];
 }
 
+def StepKeepLogSums : Pass<"step-keep-log-sums", "::mlir::func::FuncOp"> {
+  let summary = "Let attention tell its gradient the logarithms of the sums of rows";
+  let description = [{
+    **Requires** `nn` ops with their gradients. **Ensures** that an `nn.attention_grad` reads `log_sum_exp` of the
+    `nn.attention` whose output it reads, where the target's gradient is faster with it (`readsLogSums`) and its
+    library does the two in these types and sizes. Else the gradient makes the sums again.
+
+    It stands behind what reasons about the forward pass as a line of ops: the sums lead past it.
+
+    **Example**: test/passes/nn/step/keep-log-sums.mlir.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "The name of the target">
+  ];
+  let dependentDialects = ["::weft::nn::NnDialect"];
+}
+
 def StepMarkRecompute : Pass<"step-mark-recompute", "::mlir::func::FuncOp"> {
   let summary = "Mark ops of the forward pass whose results are not kept for the backward pass";
   let description = [{

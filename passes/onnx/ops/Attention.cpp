@@ -42,7 +42,7 @@ Value weft::onnx::attend(NodeContext &n, Value q, Value k, Value v, Value bias, 
   }
   auto type = RankedTensorType::get({qs[0], qs[1], qs[2], n.b.shapeOf(v)[3]}, n.b.elementOf(q));
   auto made =
-      n.b.settle(nn::AttentionOp::create(n.b.builder, n.b.loc, type, q, k, v, mask,
+      n.b.settle(nn::AttentionOp::create(n.b.builder, n.b.loc, type, Type(), q, k, v, mask,
                                          llvm::APFloat(scale), causal, llvm::APFloat(softcap)));
   return made.empty() ? Value() : made.front();
 }

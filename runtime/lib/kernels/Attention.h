@@ -164,6 +164,8 @@ void attentionBlock(const AttentionProblem &p, int64_t first, int64_t rows,
       scale = s.total[i];
     for (int64_t j = 0; j < p.valueDepth; ++j)
       writeAs(p.out, first + i, j, s.sums[i * s.sumStride + j] * scale);
+    if (p.logSums.data)
+      writeAs(p.logSums, first + i, 0, s.largest[i] + std::log(s.total[i]));
   }
 }
 

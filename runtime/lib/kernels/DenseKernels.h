@@ -32,7 +32,7 @@ struct GemmProblem {
 struct AttentionProblem {
   int64_t rows, keys, depth, valueDepth; // whole rows
   int64_t firstRow, lastRow;
-  MatrixRef q, k, v, out, mask; // mask data null = none
+  MatrixRef q, k, v, out, mask, logSums; // mask, logSums: data null = none
   double scale, softcap;
   bool causal;
 };

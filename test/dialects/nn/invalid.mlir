@@ -1090,6 +1090,23 @@ func.func @f(%q: tensor<1x4x6x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x
 
 // -----
 
+// Sums have the type in which they are made, and one for each row.
+func.func @f(%q: tensor<1x4x6x8xbf16>, %k: tensor<1x2x5x8xbf16>) {
+  // expected-error @below {{'nn.attention' op log_sum_exp has element type 'bf16', expected 'f32'}}
+  %0:2 = nn.attention %q, %k, %k scale = 1.0 : (tensor<1x4x6x8xbf16>, tensor<1x2x5x8xbf16>, tensor<1x2x5x8xbf16>) -> (tensor<1x4x6x8xbf16>, tensor<1x4x6xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x4x6x8xf64>, %k: tensor<1x2x5x8xf64>, %s: tensor<1x2x6xf64>) {
+  // expected-error @below {{'nn.attention_grad' op log_sum_exp has shape 1x2x6, expected 1x4x6: batch, heads and sequence of the query}}
+  %0:3 = nn.attention_grad %q, %k, %k, %q, %q log_sum_exp %s scale = 1.0 : (tensor<1x4x6x8xf64>, tensor<1x2x5x8xf64>, tensor<1x2x5x8xf64>, tensor<1x4x6x8xf64>, tensor<1x4x6x8xf64>, tensor<1x2x6xf64>) -> (tensor<1x4x6x8xf64>, tensor<1x2x5x8xf64>, tensor<1x2x5x8xf64>)
+  return
+}
+
+// -----
+
 // One type stands for all, or a function's for each.
 func.func @one_type(%x: tensor<4xf32>) {
   // expected-error @below {{expected 2 operand types and one result type}}

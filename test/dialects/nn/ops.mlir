@@ -191,6 +191,13 @@ func.func @composites(%x: tensor<2x8xf32>, %s: tensor<8xf32>, %angle: tensor<2x4
   %7:3 = nn.attention_grad %q, %k, %v, %5, %6 mask %m scale = 0.125 {causal} : (tensor<1x4x6x8xf32>, tensor<1x2x5x8xf32>,
       tensor<1x2x5x3xf32>, tensor<1x4x6x3xf32>, tensor<1x4x6x3xf32>, tensor<1x4x6x5xf32>)
       -> (tensor<1x4x6x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x3xf32>)
+  // CHECK-NEXT: nn.attention %{{.+}}, %{{.+}}, %{{.+}} scale = 1.250000e-01 : ({{.+}}) -> (tensor<1x4x6x3xf32>, tensor<1x4x6xf32>)
+  %8:2 = nn.attention %q, %k, %v scale = 0.125 : (tensor<1x4x6x8xf32>, tensor<1x2x5x8xf32>,
+      tensor<1x2x5x3xf32>) -> (tensor<1x4x6x3xf32>, tensor<1x4x6xf32>)
+  // CHECK-NEXT: nn.attention_grad %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} log_sum_exp %{{.+}} scale = 1.250000e-01 :
+  %9:3 = nn.attention_grad %q, %k, %v, %8#0, %6 log_sum_exp %8#1 scale = 0.125 : (tensor<1x4x6x8xf32>, tensor<1x2x5x8xf32>,
+      tensor<1x2x5x3xf32>, tensor<1x4x6x3xf32>, tensor<1x4x6x3xf32>, tensor<1x4x6xf32>)
+      -> (tensor<1x4x6x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x3xf32>)
   return
 }
 

@@ -129,6 +129,16 @@ rt.program @p streams 1 events 0 {
 
 // -----
 
+rt.program @p streams 1 events 0 {
+  %q = rt.buffer "q" input : memref<1x4x5x8xf32>
+  %s = rt.buffer "s" output : memref<1x4x7xf32>
+  // expected-error @below {{has logarithms of sums of type 'memref<1x4x7xf32>', expected one without gaps for each row of 'memref<1x4x5x8xf32>'}}
+  rt.attention_with_sums %q, %q, %q -> %q, %s scale 0.5 stream 0
+    : memref<1x4x5x8xf32>, memref<1x4x5x8xf32>, memref<1x4x5x8xf32> -> memref<1x4x5x8xf32>, memref<1x4x7xf32>
+}
+
+// -----
+
 rt.mesh ["tp"] sizes [2]
 rt.program @p streams 1 events 0 {
   %0 = rt.buffer "a" input : memref<4xf32>

@@ -78,6 +78,14 @@ rt.program @calls streams 1 events 0 {
   rt.attention_grad %q, %k, %k, %q, %q -> %q, %k, %k mask(%m : memref<1x4x5x7xf32>) scale 0.5 stream 0 {causal}
     : memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32>, memref<1x4x5x8xf32>, memref<1x4x5x8xf32>
     -> memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32>
+  %s = rt.buffer "s" output : memref<1x4x5xf32>
+  // CHECK: rt.attention_with_sums %{{.+}}, %{{.+}}, %{{.+}} -> %{{.+}}, %{{.+}} scale 5.000000e-01 stream 0 {causal}
+  rt.attention_with_sums %q, %k, %k -> %q, %s scale 0.5 stream 0 {causal}
+    : memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32> -> memref<1x4x5x8xf32>, memref<1x4x5xf32>
+  // CHECK: rt.attention_with_sums_grad %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} -> %{{.+}}, %{{.+}}, %{{.+}} scale 5.000000e-01 stream 0
+  rt.attention_with_sums_grad %q, %k, %k, %q, %q, %s -> %q, %k, %k scale 0.5 stream 0
+    : memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32>, memref<1x4x5x8xf32>, memref<1x4x5x8xf32>, memref<1x4x5xf32>
+    -> memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32>
   %ids = rt.buffer "ids" input : memref<2x4x1xi64>
   %u = rt.buffer "u" input : memref<2x4x8xf32>
   %t = rt.buffer "t" output : memref<100x8xf32>

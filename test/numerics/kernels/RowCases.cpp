@@ -256,7 +256,8 @@ std::vector<KernelCase> compositeCases(unsigned count, uint64_t seed) {
                     k = type({batch, groups, columns, depth}, e),
                     v = type({batch, groups, columns, width}, e),
                     m = type({batch, groups * each, rows, columns}, e),
-                    o = type({batch, groups * each, rows, width}, e);
+                    o = type({batch, groups * each, rows, width}, e),
+                    sums = type({batch, groups * each, rows}, e == "f64" ? "f64" : "f32");
         std::vector<std::string> arguments = {q, k, v};
         std::string operands = "%0, %1, %2", types = q + ", " + k + ", " + v;
         if (mask) {
@@ -270,6 +271,11 @@ std::vector<KernelCase> compositeCases(unsigned count, uint64_t seed) {
                               "nn.attention " + operands + " scale = 0.3" + attrs + " : (" + types +
                                   ") -> " + o,
                               {o}, {{-2, 2}}));
+        if (rows <= columns || attrs.find("causal") == std::string::npos) // rows see something
+          cases.push_back(b.one("attention with sums", arguments,
+                                "nn.attention " + operands + " scale = 0.3" + attrs + " : (" +
+                                    types + ") -> (" + o + ", " + sums + ")",
+                                {o, sums}, {{-2, 2}}));
         // Its gradient reads the output and its gradient behind the value.
         arguments.insert(arguments.begin() + 3, {o, o});
         operands = "%0, %1, %2, %3, %4";

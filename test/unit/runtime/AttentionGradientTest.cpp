@@ -35,7 +35,7 @@ template <typename T> struct Values {
 
 template <typename T>
 Gradients<T> runGradient(const GradientCase &c, DType dtype, const Values<T> &values,
-                         unsigned threads) {
+                         unsigned threads, const std::vector<float> &logSums = {}) {
   Harness h;
   h.options.threads_per_rank = threads;
   Id q = h.input("q", dtype, {c.b, c.s, c.h, c.d});
@@ -44,6 +44,7 @@ Gradients<T> runGradient(const GradientCase &c, DType dtype, const Values<T> &va
   Id out = h.input("out", dtype, {c.b, c.s, c.h, c.e});
   Id upper = h.input("upper", dtype, {c.b, c.s, c.h, c.e});
   Id mask = h.input("mask", dtype, {c.s, c.t});
+  Id sums = h.input("sums", DType::F32, {c.b, c.h, c.s});
   Id dq = h.output("dq", dtype, {c.b, c.s, c.h, c.d});
   Id dk = h.output("dk", dtype, {c.b, c.t, c.g, c.d});
   Id dv = h.output("dv", dtype, {c.b, c.t, c.g, c.e});
@@ -64,17 +65,27 @@ Gradients<T> runGradient(const GradientCase &c, DType dtype, const Values<T> &va
                              heads(dk, c.g, c.t, c.d),    heads(dv, c.g, c.t, c.e)};
   if (c.mask)
     views.push_back(p.view(mask, dtype, 0, {c.b, c.h, c.s, c.t}, {0, 0, c.t, 1}));
-  p.add({0, "attention_gradient"}, params, views);
+  if (!logSums.empty()) {
+    views.insert(views.begin() + 5, p.view(sums));
+    p.add({0, "attention_gradient"}, AttentionWithSumsGradient{params}, views);
+  } else {
+    p.add({0, "attention_gradient"}, params, views);
+  }
   EXPECT_OK(h.open());
   h.set("q", values.q), h.set("k", values.k), h.set("v", values.v);
   h.set("out", values.out), h.set("upper", values.upper);
   h.set("mask", values.mask);
+  if (!logSums.empty())
+    h.set("sums", logSums);
   EXPECT_OK(h.run());
   return {h.get<T>("dq", values.q.size()), h.get<T>("dk", values.k.size()),
           h.get<T>("dv", values.v.size())};
 }
 
-template <typename T> Gradients<double> plainLoops(const GradientCase &c, const Values<T> &x) {
+/// And the logarithms of the sums of rows.
+template <typename T>
+Gradients<double> plainLoops(const GradientCase &c, const Values<T> &x,
+                             std::vector<float> &logSums) {
   Gradients<double> sum{std::vector<double>(x.q.size()), std::vector<double>(x.k.size()),
                         std::vector<double>(x.v.size())};
   double scale = 1 / std::sqrt(double(c.d));
@@ -108,6 +119,7 @@ template <typename T> Gradients<double> plainLoops(const GradientCase &c, const 
           continue;
         for (double &w : weight)
           total += w = std::exp(w - most);
+        logSums.push_back(float(most + std::log(total)));
         for (int64_t e = 0; e < c.e; ++e)
           inner += double(x.upper[ofOut + e]) * double(x.out[ofOut + e]);
         for (int64_t j = 0; j < c.t; ++j) {
@@ -126,16 +138,20 @@ template <typename T> Gradients<double> plainLoops(const GradientCase &c, const 
   return sum;
 }
 
-template <typename T> void testGradient(const GradientCase &c, DType dtype, double limit) {
+template <typename T>
+void testGradient(const GradientCase &c, DType dtype, double limit, bool withSums = false) {
   Values<T> values(c);
-  Gradients<T> found = runGradient(c, dtype, values, 1);
-  Gradients<double> exact = plainLoops(c, values);
+  std::vector<float> logSums;
+  Gradients<double> exact = plainLoops(c, values, logSums);
+  if (!withSums)
+    logSums.clear();
+  Gradients<T> found = runGradient(c, dtype, values, 1, logSums);
   std::string what = std::to_string(c.s) + " of " + std::to_string(c.t) + " as " + dtypeName(dtype);
   EXPECT_LE(errorOf(found.q, exact.q), limit) << "query, " << what;
   EXPECT_LE(errorOf(found.k, exact.k), limit) << "key, " << what;
   EXPECT_LE(errorOf(found.v, exact.v), limit) << "value, " << what;
   // Each key head is one thread's: the bits do not depend on how many.
-  Gradients<T> again = runGradient(c, dtype, values, 3);
+  Gradients<T> again = runGradient(c, dtype, values, 3, logSums);
   EXPECT_EQ(std::memcmp(again.k.data(), found.k.data(), found.k.size() * sizeof(T)), 0);
   EXPECT_EQ(std::memcmp(again.q.data(), found.q.data(), found.q.size() * sizeof(T)), 0);
 }
@@ -167,8 +183,10 @@ TEST(AttentionGradient, OfSmallTypesIsDoneByEveryDevice) {
       {2, 6, 1, 9, 30, 8, 8, false, false, 0},   // as many as there are
   };
   for (const GradientCase &c : cases) {
-    testGradient<BFloat16>(c, DType::BF16, 8e-3);
-    testGradient<Float16>(c, DType::F16, 1e-3);
+    for (bool withSums : {false, true}) {
+      testGradient<BFloat16>(c, DType::BF16, 8e-3, withSums);
+      testGradient<Float16>(c, DType::F16, 1e-3, withSums);
+    }
   }
 }
 

@@ -238,7 +238,8 @@ struct AttentionCase {
   double softcap;
 };
 
-template <typename T> void testAttention(const AttentionCase &c, DType dtype, double limit) {
+template <typename T>
+void testAttention(const AttentionCase &c, DType dtype, double limit, bool withSums = false) {
   Harness h;
   // [b, s, h, d] in memory, as models have it: strides unlike the view's order.
   Id q = h.input("q", dtype, {c.b, c.s, c.h, c.d});
@@ -248,6 +249,7 @@ template <typename T> void testAttention(const AttentionCase &c, DType dtype, do
   DType maskType = isBool ? DType::Bool : dtype;
   Id mask = h.input("mask", maskType, {c.s, c.t});
   Id out = h.output("out", dtype, {c.b, c.s, c.h, c.e});
+  Id logSums = h.output("sums", sizeof(T) == 8 ? DType::F64 : DType::F32, {c.b, c.h, c.s});
   h.begin();
   ProgramBuilder &p = h.builder;
   auto heads = [&](Id id, int64_t heads, int64_t length, int64_t width) {
@@ -262,7 +264,12 @@ template <typename T> void testAttention(const AttentionCase &c, DType dtype, do
                              heads(v, c.g, c.t, c.e), heads(out, c.h, c.s, c.e)};
   if (c.mask)
     views.push_back(p.view(mask, maskType, 0, {c.b, c.h, c.s, c.t}, {0, 0, c.t, 1}));
-  p.add({0, "attention"}, params, views);
+  if (withSums)
+    views.push_back(p.view(logSums));
+  if (withSums)
+    p.add({0, "attention"}, AttentionWithSums{params}, views);
+  else
+    p.add({0, "attention"}, params, views);
   ASSERT_OK(h.open());
   auto vq = randomValues<T>(c.b * c.s * c.h * c.d, 1, 2),
        vk = randomValues<T>(c.b * c.t * c.g * c.d, 2, 2),
@@ -279,7 +286,7 @@ template <typename T> void testAttention(const AttentionCase &c, DType dtype, do
     h.set("mask", additive);
   ASSERT_OK(h.run());
   auto found = h.get<T>("out", c.b * c.s * c.h * c.e);
-  std::vector<double> exact(found.size());
+  std::vector<double> exact(found.size()), exactSums;
   for (int64_t b = 0; b < c.b; ++b)
     for (int64_t head = 0; head < c.h; ++head)
       for (int64_t i = 0; i < c.s; ++i) {
@@ -307,6 +314,7 @@ template <typename T> void testAttention(const AttentionCase &c, DType dtype, do
           w = most == -HUGE_VAL ? 0 : std::exp(w - most);
           total += w;
         }
+        exactSums.push_back(most + std::log(total));
         for (int64_t e = 0; e < c.e; ++e) {
           double value = 0;
           for (int64_t j = 0; j < c.t; ++j)
@@ -316,6 +324,11 @@ template <typename T> void testAttention(const AttentionCase &c, DType dtype, do
         }
       }
   EXPECT_LE(errorOf(found, exact), limit) << c.s << " of " << c.t;
+  if (!withSums)
+    return;
+  using Sum = std::conditional_t<sizeof(T) == 8, double, float>;
+  EXPECT_LE(errorOf(h.get<Sum>("sums", exactSums.size()), exactSums),
+            sizeof(T) == 8 ? 1e-13 : 1e-6);
 }
 
 TEST(Attention, AgreesWithPlainLoops) {
@@ -342,6 +355,15 @@ TEST(Attention, AgreesWithPlainLoops) {
   }
 }
 
+TEST(Attention, TellsTheSumsOfItsRows) {
+  for (const AttentionCase &c : {AttentionCase{1, 2, 2, 300, 300, 16, 40, true, 0, 0},
+                                 {2, 4, 2, 1, 131, 64, 64, true, 0, 0}, // a decode step
+                                 {1, 2, 2, 33, 50, 16, 16, false, 0, 5}}) {
+    testAttention<float>(c, DType::F32, 3e-6, true);
+    testAttention<double>(c, DType::F64, 1e-13, true);
+  }
+}
+
 TEST(Attention, OfSmallTypesIsDoneByEveryDevice) {
   const AttentionCase cases[] = {
       {2, 3, 3, 17, 17, 16, 16, true, 0, 0},
@@ -349,8 +371,10 @@ TEST(Attention, OfSmallTypesIsDoneByEveryDevice) {
       {2, 6, 1, 9, 30, 8, 8, false, 0, 0},   // as many as there are
   };
   for (const AttentionCase &c : cases) {
-    testAttention<BFloat16>(c, DType::BF16, 8e-3);
-    testAttention<Float16>(c, DType::F16, 1e-3);
+    for (bool withSums : {false, true}) {
+      testAttention<BFloat16>(c, DType::BF16, 8e-3, withSums);
+      testAttention<Float16>(c, DType::F16, 1e-3, withSums);
+    }
   }
 }
 

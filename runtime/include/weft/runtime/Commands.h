@@ -31,7 +31,11 @@ namespace weft::runtime {
   X(AttentionGradient, "attention_gradient",                                                       \
     "query key value output output_gradient >query_gradient >key_gradient >value_gradient ?mask")  \
   X(Invoke, "invoke", "*")                                                                         \
-  X(ScatterAdd, "scatter_add", "indices updates >result ?operand")
+  X(ScatterAdd, "scatter_add", "indices updates >result ?operand")                                 \
+  X(AttentionWithSums, "attention_with_sums", "query key value >output >log_sums")                 \
+  X(AttentionWithSumsGradient, "attention_with_sums_gradient",                                     \
+    "query key value output output_gradient log_sums >query_gradient >key_gradient "               \
+    ">value_gradient")
 
 enum class Opcode : uint8_t {
 #define WEFT_OPCODE(RECORD, NAME, VIEWS) RECORD,
@@ -157,6 +161,12 @@ struct Attention {
 
 /// The gradients of that. The probabilities are computed again.
 struct AttentionGradient : Attention {};
+
+/// Attention without a mask, which also writes the logarithm of the sum of exp(score) of each row,
+/// [b, h, s] without gaps, f64 if the query is, else f32; and its gradient, which may make the
+/// probabilities of them.
+struct AttentionWithSums : Attention {};
+struct AttentionWithSumsGradient : Attention {};
 
 /// destination = source, of the same sizes and dtype.
 struct Copy : NoParameters {};

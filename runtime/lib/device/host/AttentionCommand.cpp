@@ -11,13 +11,15 @@ namespace {
 
 class AttentionCommand : public HostCommand {
 public:
-  AttentionCommand(const HostContext &context, const Command &command, const Attention &params)
+  AttentionCommand(const HostContext &context, const Command &command, const Attention &params,
+                   bool givesSums)
       : params(params), dense(context.libraries.dense()), threads(context.threads) {
     Table<View> views = context.program.Views().slice(command.views);
-    ResolvedView *all[] = {&q, &k, &v_, &out, &mask};
+    ResolvedView *all[] = {&q, &k, &v_, &out, givesSums ? &sums : &mask};
     for (uint32_t i = 0; i < views.size(); ++i)
       *all[i] = ResolvedView(context, views[i]);
-    hasMask = views.size() > 4;
+    hasMask = views.size() > 4 && !givesSums;
+    hasSums = givesSums;
     slot = (dense.attentionScratch(q.sizes[3], v_.sizes[3], q.dtype) + 63) / 64 * 64;
   }
 
@@ -61,6 +63,8 @@ public:
         problem.out = matrix(out, bases[3], entry, first, folded);
         if (hasMask)
           problem.mask = matrix(mask, bases[4], entry, first, folded);
+        if (hasSums)
+          problem.logSums = rowsOf(sums, sums.address(stream), entry, first, folded);
         problem.scale = params.scale;
         problem.softcap = params.softcap;
         problem.causal = params.causal != 0 && !folded;
@@ -79,11 +83,19 @@ private:
             view.dtype, view.strides[folded ? 1 : 2], view.strides[3]};
   }
 
+  /// Of a number for each row.
+  static MatrixRef rowsOf(const ResolvedView &view, char *base, int64_t entry, int64_t head,
+                          bool folded) {
+    return {base + (entry * view.strides[0] + head * view.strides[1]) *
+                       int64_t(dtypeBytes(view.dtype)),
+            view.dtype, view.strides[folded ? 1 : 2], 0};
+  }
+
   Attention params;
   const DenseKernels &dense;
   unsigned threads;
-  bool hasMask = false;
-  ResolvedView q, k, v_, out, mask;
+  bool hasMask = false, hasSums = false;
+  ResolvedView q, k, v_, out, mask, sums;
   uint64_t slot = 0;
 };
 
@@ -91,5 +103,9 @@ private:
 
 HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
                                               const Attention &record, Status &) {
-  return std::make_unique<AttentionCommand>(context, command, record);
+  return std::make_unique<AttentionCommand>(context, command, record, false);
+}
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
+                                              const AttentionWithSums &record, Status &) {
+  return std::make_unique<AttentionCommand>(context, command, record, true);
 }

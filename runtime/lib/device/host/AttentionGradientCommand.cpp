@@ -12,12 +12,15 @@ namespace {
 class AttentionGradientCommand : public HostCommand {
 public:
   AttentionGradientCommand(const HostContext &context, const Command &command,
-                           const AttentionGradient &params)
+                           const Attention &params, bool hasSums)
       : params(params), dense(context.libraries.dense()), threads(context.threads) {
     Table<View> all = context.program.Views().slice(command.views);
-    for (uint32_t i = 0; i < all.size(); ++i)
-      views[i] = ResolvedView(context, all[i]);
-    hasMask = all.size() > kMask;
+    // The sums of rows are made again with the scores.
+    constexpr uint32_t sums = kUpper + 1;
+    for (uint32_t i = 0, count = 0; i < all.size(); ++i)
+      if (!hasSums || i != sums)
+        views[count++] = ResolvedView(context, all[i]);
+    hasMask = all.size() > kMask && !hasSums;
     const ResolvedView &k = views[kKey];
     slot =
         (dense.attentionGradientScratch(k.sizes[2], k.sizes[3], views[kValue].sizes[3], k.dtype) +
@@ -86,7 +89,7 @@ private:
     kValueGradient,
     kMask
   };
-  AttentionGradient params;
+  Attention params;
   bool hasMask = false;
   const DenseKernels &dense;
   unsigned threads;
@@ -98,5 +101,9 @@ private:
 
 HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
                                               const AttentionGradient &record, Status &) {
-  return std::make_unique<AttentionGradientCommand>(context, command, record);
+  return std::make_unique<AttentionGradientCommand>(context, command, record, false);
+}
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
+                                              const AttentionWithSumsGradient &record, Status &) {
+  return std::make_unique<AttentionGradientCommand>(context, command, record, true);
 }

@@ -105,11 +105,13 @@ static std::string checkMask(const CommandContext &c, uint32_t at) {
   return "";
 }
 
-/// The first `operands` views, of which the first four are query, key, value and output; a mask
-/// may follow.
-static std::string checkAttention(const CommandContext &c, uint32_t operands) {
+/// The first `operands` views, of which the first four are query, key, value and output and one
+/// may be the logarithms of sums; a mask may follow.
+static std::string checkAttention(const CommandContext &c, uint32_t operands,
+                                  uint32_t sums = kNone) {
   for (uint32_t i = 0; i < operands; ++i)
-    if (c.sizes(i).size() != 4 || c.view(i).dtype != c.view(0).dtype || !isFloat(c.view(i).dtype))
+    if (i != sums &&
+        (c.sizes(i).size() != 4 || c.view(i).dtype != c.view(0).dtype || !isFloat(c.view(i).dtype)))
       return "has operands that are not of tensor rank 4 and one floating dtype";
   Table<int64_t> q = c.sizes(0), k = c.sizes(1), v = c.sizes(2), out = c.sizes(3);
   if (k[0] != q[0] || v[0] != q[0] || out[0] != q[0] || v[1] != k[1] || out[1] != q[1] ||
@@ -119,14 +121,41 @@ static std::string checkAttention(const CommandContext &c, uint32_t operands) {
   return checkMask(c, operands);
 }
 
+/// View `at` has a number without gaps for each row of queries.
+static std::string checkLogSums(const CommandContext &c, uint32_t at) {
+  Table<int64_t> q = c.sizes(0), sums = c.sizes(at), strides = c.program.ints(c.view(at).strides);
+  DType type = c.view(0).dtype == DType::F64 ? DType::F64 : DType::F32;
+  bool fits = sums.size() == 3 && std::equal(sums.begin(), sums.end(), q.begin()) &&
+              strides[2] == 1 && strides[1] == sums[2] && strides[0] == sums[1] * sums[2];
+  return fits && c.view(at).dtype == type ? ""
+                                          : "has logarithms of sums that are not one for each row";
+}
+
+/// From view `first` on the gradients of query, key and value.
+static std::string checkGradients(const CommandContext &c, uint32_t first) {
+  return c.sameSizes(4, 3) && c.sameSizes(first, 0) && c.sameSizes(first + 1, 1) &&
+                 c.sameSizes(first + 2, 2)
+             ? ""
+             : "has a gradient of other sizes than what it belongs to";
+}
+
 std::string check(const CommandContext &c, const Attention &) { return checkAttention(c, 4); }
 
 std::string check(const CommandContext &c, const AttentionGradient &) {
   std::string fault = checkAttention(c, 8);
-  if (fault.empty() &&
-      (!c.sameSizes(4, 3) || !c.sameSizes(5, 0) || !c.sameSizes(6, 1) || !c.sameSizes(7, 2)))
-    return "has a gradient of other sizes than what it belongs to";
-  return fault;
+  return fault.empty() ? checkGradients(c, 5) : fault;
+}
+
+std::string check(const CommandContext &c, const AttentionWithSums &) {
+  std::string fault = checkAttention(c, 5, 4);
+  return fault.empty() ? checkLogSums(c, 4) : fault;
+}
+
+std::string check(const CommandContext &c, const AttentionWithSumsGradient &) {
+  std::string fault = checkAttention(c, 9, 5);
+  if (fault.empty())
+    fault = checkLogSums(c, 5);
+  return fault.empty() ? checkGradients(c, 6) : fault;
 }
 
 std::string describe(const CommandContext &c, const Attention &a) {
@@ -135,6 +164,12 @@ std::string describe(const CommandContext &c, const Attention &a) {
 }
 
 std::string describe(const CommandContext &c, const AttentionGradient &a) {
+  return describe(c, static_cast<const Attention &>(a));
+}
+std::string describe(const CommandContext &c, const AttentionWithSums &a) {
+  return describe(c, static_cast<const Attention &>(a));
+}
+std::string describe(const CommandContext &c, const AttentionWithSumsGradient &a) {
   return describe(c, static_cast<const Attention &>(a));
 }
 

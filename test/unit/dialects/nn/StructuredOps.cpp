@@ -350,7 +350,7 @@ static Operation *makeAttention(OpFactory &f) {
   int64_t queries = f.random.size(), keys = f.random.size(), depth = f.random.size();
   int64_t out = f.random.size();
   Value mask = f.random.chance(0.5) ? f.argument({batch, heads, queries, keys}, f.real()) : Value();
-  return f.make<AttentionOp>(f.type({batch, heads, queries, out}, f.real()),
+  return f.make<AttentionOp>(f.type({batch, heads, queries, out}, f.real()), Type(),
                              f.argument({batch, heads, queries, depth}, f.real()),
                              f.argument({batch, groups, keys, depth}, f.real()),
                              f.argument({batch, groups, keys, out}, f.real()), mask, APFloat(0.5),
@@ -360,11 +360,11 @@ static Operation *makeAttention(OpFactory &f) {
 static Operation *makeAttentionGrad(OpFactory &f) {
   Operation *forward = makeAttention(f);
   auto attention = cast<AttentionOp>(forward);
-  auto shape = attention.getType().getShape();
+  auto shape = attention.getResult().getType().getShape();
   return f.make<AttentionGradOp>(
       attention.getQuery().getType(), attention.getKey().getType(), attention.getValue().getType(),
       attention.getQuery(), attention.getKey(), attention.getValue(), f.argument(shape, f.real()),
-      f.argument(shape, f.real()), attention.getMask(), attention.getScaleAttr(),
+      f.argument(shape, f.real()), Value(), attention.getMask(), attention.getScaleAttr(),
       attention.getCausalAttr(), attention.getSoftcapAttr());
 }
 

@@ -134,7 +134,7 @@ private:
       q = linear(x, width), k = linear(x, width), v = linear(x, width);
     }
     Term qh = heads(q, count), kh = heads(k, count), vh = heads(v, count);
-    Term out = q.make<AttentionOp>(qh.type(), qh.value, kh.value, vh.value, Value(),
+    Term out = q.make<AttentionOp>(qh.type(), Type(), qh.value, kh.value, vh.value, Value(),
                                    llvm::APFloat(0.5), random.chance(50), llvm::APFloat(0.0));
     return linear(out.transpose({0, 2, 1, 3}).reshape(x.shape()), width);
   }

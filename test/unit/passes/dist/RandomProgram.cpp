@@ -328,9 +328,11 @@ private:
     Value query = argument({batch, heads, rows, depth});
     Value key = argument({batch, groups, rows, depth}),
           value = argument({batch, groups, rows, depth});
-    return push(nn::AttentionOp::create(
-        builder, loc, query.getType(), query, key, value, Value(), builder.getF64FloatAttr(0.5),
-        random.chance(50) ? builder.getUnitAttr() : UnitAttr(), builder.getF64FloatAttr(0)));
+    auto made = nn::AttentionOp::create(builder, loc, query.getType(), Type(), query, key, value,
+                                        Value(), builder.getF64FloatAttr(0.5),
+                                        random.chance(50) ? builder.getUnitAttr() : UnitAttr(),
+                                        builder.getF64FloatAttr(0));
+    return push(made.getResult());
   }
 
   int addConvolution() {

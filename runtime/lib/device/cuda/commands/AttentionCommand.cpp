@@ -19,13 +19,19 @@ constexpr uint64_t kAlignment = 256;
 class AttentionCommand : public CudaCommand {
 public:
   AttentionCommand(const CudaContext &context, const Command &command, const Attention &params,
-                   bool isGradient)
-      : plans(context.attention), params(params), scale(float(params.scale)) {
+                   bool isGradient, bool hasSums)
+      : plans(context.attention), params(params), hasSums(hasSums), scale(float(params.scale)) {
     size_t count = isGradient ? ValueGradientPart : OutputPart;
-    Table<View> all = context.program.Views().slice(command.views);
-    for (uint32_t i = 0; i < count; ++i)
-      views.emplace_back(context, all[i]);
-    hasMask = all.size() > count;
+    for (const View &view : context.program.Views().slice(command.views))
+      views.emplace_back(context, view);
+    if (hasSums) {
+      // Behind the last operand or result of the forward pass.
+      auto sums = views.begin() + (isGradient ? OutputGradientPart : OutputPart);
+      givenSums = *sums;
+      views.erase(sums);
+    }
+    hasMask = views.size() > count;
+    views.resize(count);
     const ResolvedView &q = views[0], &k = views[1];
     shape.dtype = q.dtype;
     shape.causal = params.causal != 0;
@@ -54,9 +60,11 @@ public:
                             "lies at byte " +
                             std::to_string(view.offset) +
                             "; compile the model with --attention decomposed");
-    logSums = take(shape.rows() * sizeof(float));
+    if (!hasSums)
+      logSums = take(shape.rows() * sizeof(float));
     if (shape.isGradient) {
-      WEFT_TRY(prepareLogSums());
+      if (!hasSums)
+        WEFT_TRY(prepareLogSums());
       rowSums = take(shape.rows() * sizeof(float));
       querySums = take(shape.rows() * uint64_t(shape.depth) * sizeof(float));
     }
@@ -117,7 +125,7 @@ private:
       places.emplace_back(part, views[size_t(part - QueryPart)].address(stream));
     if (isAgain)
       places.back().second = stream.scratch + outputAgain;
-    places.emplace_back(LogSumPart, stream.scratch + logSums);
+    places.emplace_back(LogSumPart, hasSums ? givenSums.address(stream) : stream.scratch + logSums);
     places.emplace_back(ScalePart, &scale);
     if (shape.causal)
       places.emplace_back(HiddenPart, &hidden);
@@ -134,7 +142,8 @@ private:
   Attention params;
   AttentionShape shape;
   std::vector<ResolvedView> views;
-  bool hasMask = false;
+  ResolvedView givenSums;
+  bool hasMask = false, hasSums;
   std::vector<Call> calls; // in their order
   // Behind each other in the stream's scratch; behind them the library's own.
   uint64_t scratch = 0, logSums = 0, rowSums = 0, querySums = 0, outputAgain = 0;
@@ -144,17 +153,25 @@ private:
 } // namespace
 
 static CudaCommandPtr make(const CudaContext &context, const Command &command,
-                           const Attention &record, bool isGradient, Status &status) {
-  auto made = std::make_unique<AttentionCommand>(context, command, record, isGradient);
+                           const Attention &record, bool isGradient, bool hasSums, Status &status) {
+  auto made = std::make_unique<AttentionCommand>(context, command, record, isGradient, hasSums);
   status = made->prepare();
   return status.ok() ? std::move(made) : nullptr;
 }
 
 CudaCommandPtr cuda::makeCudaCommand(const CudaContext &context, const Command &command,
                                      const Attention &record, Status &status) {
-  return make(context, command, record, false, status);
+  return make(context, command, record, false, false, status);
 }
 CudaCommandPtr cuda::makeCudaCommand(const CudaContext &context, const Command &command,
                                      const AttentionGradient &record, Status &status) {
-  return make(context, command, record, true, status);
+  return make(context, command, record, true, false, status);
+}
+CudaCommandPtr cuda::makeCudaCommand(const CudaContext &context, const Command &command,
+                                     const AttentionWithSums &record, Status &status) {
+  return make(context, command, record, false, true, status);
+}
+CudaCommandPtr cuda::makeCudaCommand(const CudaContext &context, const Command &command,
+                                     const AttentionWithSumsGradient &record, Status &status) {
+  return make(context, command, record, true, true, status);
 }
