@@ -61,7 +61,7 @@ std::string textOf(const FusionChoice::Obstacle &obstacle) {
 class Fuser {
 public:
   Fuser(Block &block, const Target &target)
-      : block(block), choice(block, target), builder(block.getTerminator()),
+      : block(block), target(target), choice(block, target), builder(block.getTerminator()),
         isHeard(builder.getContext()->getRemarkEngine()) {}
 
   void run() {
@@ -249,8 +249,12 @@ private:
     auto layout = layoutOf(op->getOperand(0), isRoot());
     if (!layout || !cast<KernelOpInterface>(op).getView(layout->strides, strides, offset))
       return false;
-    place(op);
     Value view = op->getResult(0);
+    auto type = cast<RankedTensorType>(view.getType());
+    LibraryTensor tensor{type.getElementType(), llvm::to_vector(type.getShape()), strides};
+    if (!target.copies(tensor))
+      return false;
+    place(op);
     missed(op, "copied") << "is copied: what reads it cannot read the strides that it has";
     auto copy = DenseOp::create(builder, op->getLoc(), view.getType(), view);
     keepAction(copy, op);
@@ -314,6 +318,7 @@ private:
   }
 
   Block &block;
+  const Target &target;
   FusionChoice choice;
   OpBuilder builder;
   bool isHeard; // whether anyone reads remarks: texts cost time

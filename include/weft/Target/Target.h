@@ -149,6 +149,10 @@ public:
   /// What it does not take becomes a generated kernel.
   virtual bool takes(const LibraryLayout &layout) const = 0;
 
+  /// Whether a command of the target's runtime copies the view to where it is dense. What it does
+  /// not copy is a generated kernel, too.
+  virtual bool copies(const LibraryTensor &) const { return true; }
+
   /// The dialects and translations that `compile` needs.
   virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
 

@@ -6,8 +6,10 @@
 #include "KernelCompiler.h"
 #include "passes/cuda/Passes.h"
 #include "weft/Interfaces/HostTensor.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Target/Cuda/Image.h"
 #include "weft/Target/Executable.h"
+#include "weft/runtime/CopyRows.h"
 #include "weft/runtime/CublasProduct.h"
 #include "weft/runtime/CudnnAttention.h"
 
@@ -149,6 +151,15 @@ public:
     return llvm::any_of(kTaken, [&](const Taken &row) {
       return row.command == layout.call.command && row.takes(layout);
     });
+  }
+
+  /// In one call of the driver: a kernel is one launch, however the view lies.
+  bool copies(const LibraryTensor &view) const override {
+    std::vector<int64_t> sizes(view.sizes.begin(), view.sizes.end()),
+        from(view.strides.begin(), view.strides.end()), to(sizes.size(), 1);
+    for (size_t d = sizes.size(); d-- > 1;)
+      to[d - 1] = to[d] * sizes[d];
+    return runtime::planCopyRows(elementBytes(view.element), sizes, from, to).copies <= 1;
   }
 
   void registerDialects(DialectRegistry &registry) const override {

@@ -24,6 +24,8 @@ public:
     return cuda.takes(layout) && host.takes(layout);
   }
 
+  bool copies(const LibraryTensor &view) const override { return cuda.copies(view); }
+
   void registerDialects(DialectRegistry &registry) const override {
     twin::registerKernelDialects(registry);
   }

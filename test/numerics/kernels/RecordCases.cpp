@@ -1,10 +1,10 @@
 // Records the kernel cases as programs of a target, for a machine that has the device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Usage: weft-record-kernels FILE TARGET
+// Usage: weft-record-kernels FILE TARGET [EVERY]
 // FILE is what onnx-replay runs: every op and element type, odd sizes, random graphs, pieces of
 // models; their outputs are held to the bounds of kernel_numerics. Cases with much data, which is
-// random and so does not compress, are left out and counted.
+// random and so does not compress, are left out and counted; with EVERY all but each EVERYth.
 #include "../../conformance/onnx-node/Record.h"
 #include "OpCases.h"
 
@@ -72,7 +72,7 @@ recordCase(const KernelCase &kernelCase, size_t number, StringRef target, MLIRCo
   return recorded;
 }
 
-static std::vector<KernelCase> allCases() {
+static std::vector<KernelCase> casesOf(size_t every) {
   std::vector<KernelCase> cases;
   llvm::append_range(cases, elementwiseCases(1, 1));
   llvm::append_range(cases, layoutCases(4, 2));
@@ -82,17 +82,21 @@ static std::vector<KernelCase> allCases() {
   llvm::append_range(cases, compositeCases(3, 6));
   llvm::append_range(cases, modelFusions());
   llvm::append_range(cases, randomGraphs(500, 21, {"f32", "f64", "f32", "bf16"}));
-  return cases;
+  std::vector<KernelCase> chosen;
+  for (size_t i = 0; i < cases.size(); i += every)
+    chosen.push_back(std::move(cases[i]));
+  return chosen;
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3) {
-    llvm::errs() << "usage: weft-record-kernels FILE TARGET\n";
+  unsigned every = 1;
+  if (argc < 3 || argc > 4 || (argc == 4 && StringRef(argv[3]).getAsInteger(10, every)) || !every) {
+    llvm::errs() << "usage: weft-record-kernels FILE TARGET [EVERY]\n";
     return 2;
   }
   DialectRegistry registry;
   registerAllDialects(registry);
-  const std::vector<KernelCase> cases = allCases();
+  const std::vector<KernelCase> cases = casesOf(every);
   std::vector<std::optional<conformance::RecordedCase>> recorded(cases.size());
   std::atomic<size_t> next = 0;
   auto work = [&] {

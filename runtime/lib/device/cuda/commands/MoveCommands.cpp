@@ -3,15 +3,12 @@
 #include "device/cuda/commands/CudaCommand.h"
 #include "device/cuda/commands/Rows.h"
 
-#include <algorithm>
+#include "weft/runtime/CopyRows.h"
 
 using namespace weft::runtime;
 using namespace weft::runtime::cuda;
 
 namespace {
-
-/// Copies of rows that one command may take: what needs more is a kernel's work.
-constexpr int64_t kMostCopies = 256;
 
 /// Rows of one size, by their places in the arena.
 struct Windows {
@@ -35,51 +32,28 @@ public:
   CopyCommand(const CudaContext &context, const Command &command) : driver(context.driver) {
     Table<View> list = context.program.Views().slice(command.views);
     ResolvedView source(context, list[0]), destination(context, list[1]);
-    int64_t bytes = dtypeBytes(source.dtype);
-    // Bytes are the innermost dim, and dims that both sides pass at one go are merged.
-    dims.push_back({bytes, 1, 1});
-    for (unsigned d = source.rank; d-- > 0;) {
-      Dim dim{source.sizes[d], source.strides[d] * bytes, destination.strides[d] * bytes};
-      Dim &inner = dims.back();
-      if (dim.size == 1)
-        continue;
-      if (dim.from == inner.from * inner.size && dim.to == inner.to * inner.size)
-        inner.size *= dim.size;
-      else
-        dims.push_back(dim);
-    }
-    // Rows that lie in each other, as windows do, are copied one by one.
-    auto areApart = [&](const Dim &dim) {
-      return dim.from >= dims[0].size && dim.to >= dims[0].size;
-    };
-    auto found = std::find_if(dims.begin() + 1, dims.end(), areApart);
-    Dim rows{1, dims[0].size, dims[0].size};
-    if (found != dims.end()) {
-      rows = *found;
-      dims.erase(found);
-    }
-    each = {source.offset, destination.offset, rows.from, rows.to, dims[0].size, rows.size};
-    for (size_t d = 1; d < dims.size(); ++d)
-      copies *= dims[d].size;
-    if (source.numElements() == 0)
-      copies = 0;
+    plan =
+        planCopyRows(dtypeBytes(source.dtype), listOf(source.sizes, source.rank),
+                     listOf(source.strides, source.rank), listOf(destination.strides, source.rank));
+    each = {source.offset, destination.offset, plan.rows.from,
+            plan.rows.to,  plan.width,         plan.rows.size};
   }
 
   Status check() const {
-    if (copies > kMostCopies)
-      return Status::internal("a copy of " + std::to_string(copies) +
+    if (plan.copies > kMostRowCopies)
+      return Status::internal("a copy of " + std::to_string(plan.copies) +
                               " windows should have become a kernel");
     return {};
   }
 
   Status issue(CudaStream &stream) override {
-    for (int64_t i = 0; i < copies; ++i) {
+    for (int64_t i = 0; i < plan.copies; ++i) {
       Windows rows = each;
       int64_t rest = i;
-      for (size_t d = 1; d < dims.size(); ++d) {
-        rows.from += rest % dims[d].size * dims[d].from;
-        rows.to += rest % dims[d].size * dims[d].to;
-        rest /= dims[d].size;
+      for (const CopyDim &dim : plan.outer) {
+        rows.from += rest % dim.size * dim.from;
+        rows.to += rest % dim.size * dim.to;
+        rest /= dim.size;
       }
       WEFT_TRY(copyWindows(driver, stream, rows));
     }
@@ -87,13 +61,13 @@ public:
   }
 
 private:
-  struct Dim {
-    int64_t size, from, to; // strides in bytes
-  };
+  static std::vector<int64_t> listOf(const int64_t *values, uint32_t count) {
+    return {values, values + count};
+  }
+
   const Driver &driver;
-  std::vector<Dim> dims; // bytes, and those that copies repeat over
+  CopyRows plan;
   Windows each{};
-  int64_t copies = 1;
 };
 
 class SliceCommand : public CudaCommand {
