@@ -91,7 +91,8 @@ GridNestEmitter::Indices GridNestEmitter::valueIndices(const LoopNest &nest, Aff
     SmallVector<int64_t> sizes;
     for (int64_t d : nest.groups[dim])
       sizes.push_back(nest.shape()[d]);
-    space.delinearize(space.add(box.base, boxIndices[dim]), sizes, indices);
+    space.delinearize(space.add(box.base, space.multiply(boxIndices[dim], box.step)), sizes,
+                      indices);
   }
   return indices;
 }
@@ -102,10 +103,11 @@ void GridNestEmitter::guarded(const LoopNest &nest, const Indices &boxIndices,
   Value inside;
   for (auto [box, index] : llvm::zip_equal(nest.box, boxIndices)) {
     auto reach = space.range(box.base);
-    if (reach && reach->second + box.width <= box.size)
+    if (reach && reach->second + (box.width - 1) * box.step < box.size)
       continue;
     Location loc = nest.loc();
-    Value at = space.materialize(builder, loc, space.add(box.base, index));
+    Value at =
+        space.materialize(builder, loc, space.add(box.base, space.multiply(index, box.step)));
     Value size = arith::ConstantIndexOp::create(builder, loc, box.size);
     Value isIn = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at, size);
     inside = inside ? arith::AndIOp::create(builder, loc, inside, isIn).getResult() : isIn;

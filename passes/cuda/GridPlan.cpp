@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace weft::cuda;
 using namespace weft::kernels;
@@ -255,7 +257,7 @@ private:
 
   /// Ways to cut rows: few changes are done where they fall, but each unit looks at all of them, so
   /// that units are just as many as keep all multiprocessors busy, even if some have more changes
-  /// than others.
+  /// than others. What is changed often are neighbours, as frequent tokens are: units take turns.
   void addPartsOfRows(ArrayRef<ArrayRef<int64_t>> shapes, unsigned shared,
                       SmallVector<SmallVector<UnitDim>> &ways) {
     for (const LoopNest &nest : tiling.nests) {
@@ -278,6 +280,14 @@ private:
       add(leading, before);
       if (dim > 0)
         add({}, 1);
+      // Nobody else reads the parts, and most threads have a run of what an index has.
+      constexpr int64_t kLeast = 512;
+      bool takeTurns = tiling.nests.size() == 1 && size <= std::numeric_limits<int32_t>::max() &&
+                       llvm::product_of(shapes[0].drop_front(dim + 1)) >= kLeast;
+      for (SmallVector<UnitDim> &way : ways)
+        for (UnitDim &unit : way)
+          if (unit.group == dim && unit.chunk > 1)
+            unit.takesTurns = takeTurns;
     }
   }
 

@@ -145,10 +145,19 @@ Value ChangeEmitter::isOwn(Value which) {
   for (auto [box, isRow] : llvm::zip_equal(nest.box, rowDims(cast<scf::ForallOp>(nest.op)))) {
     if (!isRow)
       continue;
-    AffineExpr within = space.add(*index++, space.multiply(box.base, -1));
-    if (box.width < box.size)
-      own = arith::AndIOp::create(
-          builder, loc, own, isLess(space.materialize(builder, loc, within), number(box.width)));
+    AffineExpr at = *index++;
+    Value isIn;
+    if (box.step > 1)
+      isIn = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::eq,
+          arith::RemUIOp::create(builder, loc, toWord(space.materialize(builder, loc, at)),
+                                 word(box.step)),
+          toWord(space.materialize(builder, loc, box.base)));
+    else if (box.width < box.size)
+      isIn = isLess(space.materialize(builder, loc, space.add(at, space.multiply(box.base, -1))),
+                    number(box.width));
+    if (isIn)
+      own = arith::AndIOp::create(builder, loc, own, isIn);
   }
   return own;
 }
@@ -366,7 +375,7 @@ void GridNestEmitter::fillRows(LoopNest &nest, const RowLoops &fill) {
   all.kind = LoopNest::Kind::Elementwise;
   SmallVector<bool> isRow = rowDims(cast<scf::ForallOp>(nest.op));
   tensor::InsertOp insert = fill.insert;
-  forBox(all, threads, lanesOf(all), [&](unsigned laneDim, const Indices &indices) {
+  auto set = [&](unsigned laneDim, const Indices &indices) {
     SmallVector<Value> values;
     elements.forLanes(laneDim, [&](int64_t) {
       ElementEmitter::Region region = LoopNestEmitter(elements).placeRows(nest, indices);
@@ -381,6 +390,17 @@ void GridNestEmitter::fillRows(LoopNest &nest, const RowLoops &fill) {
     });
     elements.storeLanes(elements.storage.lookup(nest.values.front()), indices, laneDim, values,
                         nest.loc());
+  };
+  // Indices that are apart, one after another: what a thread has of each is at the same place.
+  auto apart = llvm::find_if(all.box, [](const BoxDim &box) { return box.step > 1; });
+  if (apart == all.box.end())
+    return forBox(all, threads, lanesOf(all), set);
+  AffineExpr turn = space.addDim(apart->width, false);
+  apart->base = space.add(apart->base, space.multiply(turn, apart->step));
+  apart->width = apart->step = 1;
+  elements.loop(nest.loc(), space.dims.size() - 1, nullptr, {}, [&](ValueRange) {
+    forBox(all, threads, lanesOf(all), set);
+    return SmallVector<Value>();
   });
 }
 

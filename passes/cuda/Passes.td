@@ -42,7 +42,8 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
     of some rows. Its threads share the fill; of 8192 changes at a time each then looks whether some fall into the block's part,
     which by shuffles, workgroup memory and two barriers becomes a list in the order of the changes; and each does all of the list
     in rows of its own, reading the operands of eight changes while it does the eight before. So an element is changed in the CPU's order, by one thread, and nothing is atomic. Parts are such that there
-    are four blocks a multiprocessor or more, because each looks at all changes.
+    are four blocks a multiprocessor or more, because each looks at all changes. Of a lookup's gradient a part is every n-th index,
+    because those that are changed often, of frequent tokens, are neighbours.
 
     A long sum that is a sum of pieces for the CPU is one (`passes/cuda/MergeReductions.h`), because threads make
     pieces of their own. A condition whose branches only read is chosen late: both are computed, and what may lie outside of its

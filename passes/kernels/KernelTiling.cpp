@@ -236,7 +236,8 @@ bool KernelTiler::place(LoopNest &nest, const Demand &demand) {
     const BoxDim &own = nest.box[number];
     auto distance =
         dyn_cast<AffineConstantExpr>(space.add(read.base, space.multiply(own.base, -1)));
-    if (!distance || distance.getValue() < 0 || distance.getValue() + read.width > own.width)
+    if (own.step != 1 || !distance || distance.getValue() < 0 ||
+        distance.getValue() + read.width > own.width)
       return false;
   }
   return true;
@@ -357,6 +358,10 @@ bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
     for (auto [unit, number] : llvm::zip_equal(units, numbers)) {
       int64_t size = nest.box[unit.group].size, chunk = unit.chunkOf(size);
       nest.box[unit.group] = {space.multiply(number, chunk), chunk, size};
+      if (unit.takesTurns) {
+        nest.box[unit.group].base = number;
+        nest.box[unit.group].step = llvm::divideCeil(size, chunk);
+      }
     }
   }
 

@@ -15,6 +15,8 @@ struct UnitDim {
   unsigned group;
   int64_t chunk;
   int64_t parts = 0;
+  /// A unit has every n-th index, of n units, instead of adjacent ones.
+  bool takesTurns = false;
 
   /// Indices of a unit, of a result with `size` of them.
   int64_t chunkOf(int64_t size) const { return parts ? size / parts : chunk; }

@@ -11,7 +11,7 @@
 namespace weft::kernels {
 
 /// The part of one dim that one unit of parallel work needs: `width` indices
-/// from `base`, which depends on unit loops only.
+/// from `base`, which depends on unit loops only, each `step` behind the one before.
 struct BoxDim {
   mlir::AffineExpr base;
   int64_t width = 0;
@@ -20,6 +20,8 @@ struct BoxDim {
   /// The base may lie behind the end, where nothing is computed: whoever reads the box there looks
   /// first, as a concatenation does that has other operands there.
   bool mayBeEmpty = false;
+  /// More than 1 only in a dim of the rows of a nest whose rows are made in parts.
+  int64_t step = 1;
 };
 
 /// One loop nest that computes whole elements of its `values`, all of one

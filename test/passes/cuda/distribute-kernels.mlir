@@ -135,7 +135,7 @@ func.func @rows_in_place(%x: tensor<32x128xf32>) -> tensor<32x128xf32> attribute
   return %3 : tensor<32x128xf32>
 }
 
-// Rows that are filled and then changed, the gradient of a lookup: each block fills a part of 64 rows, lists which of all changes
+// Rows that are filled and then changed, the gradient of a lookup: each block fills every 786th row, lists which of all changes
 // are its own, in order, and does them. The operands of eight are read while the eight before are done.
 // CHECK-LABEL: gpu.func @changed_rows(
 // CHECK-SAME: %[[INDICES:[a-z0-9]+]]: memref<16384xi64>{{[^%]*}}%[[UPDATES:[a-z0-9]+]]: memref<12582912xf32>{{[^%]*}}%[[ROWS:[a-z0-9]+]]: memref<38633472xf32>
@@ -144,7 +144,10 @@ func.func @rows_in_place(%x: tensor<32x128xf32>) -> tensor<32x128xf32> attribute
 // CHECK: %[[BLOCK:.+]] = gpu.block_id x
 // CHECK: vector.store {{.+}}, %[[ROWS]][{{.+}}] {alignment = 16 : i64} : memref<38633472xf32>, vector<4xf32>
 // CHECK: scf.for %{{.+}} = %{{.+}} to %c16384 step %c8192
-// CHECK-COUNT-4: memref.load %[[INDICES]]
+// CHECK: memref.load %[[INDICES]]
+// CHECK: %[[TURN:.+]] = arith.remui %{{.+}}, %c786_i32
+// CHECK: arith.cmpi eq, %[[TURN]]
+// CHECK-COUNT-3: memref.load %[[INDICES]]
 // CHECK-COUNT-5: gpu.shuffle xor
 // CHECK: math.ctpop
 // CHECK: memref.store %{{.+}}, %[[BITS]]

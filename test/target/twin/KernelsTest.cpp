@@ -186,6 +186,8 @@ static std::vector<KernelCase> changedRows() {
   cases.push_back(scatter(b, "assign", "i1", {5, 16}, {40, 1}, {0}, {0, 4}));
   // Parts of 2, 4 and 8 rows, of which the last has fewer; columns for more than one turn.
   cases.push_back(scatter(b, "add", "f32", {1025, 4}, {300, 1}, {0}, {1020, 1026}));
+  cases.push_back(scatter(b, "add", "f32", {1030, 512}, {90, 1}, {0}, {1000, 1030}));
+  cases.push_back(scatter(b, "max", "bf16", {70, 64, 8}, {90, 1}, {0}, {0, 70}));
   cases.push_back(scatter(b, "add", "bf16", {2311, 3}, {5, 13, 1}, {0}, {-1, 2311}));
   cases.push_back(scatter(b, "add", "f32", {4099}, {3, 50, 1}, {0}, {4000, 4099}));
   cases.push_back(scatter(b, "max", "f32", {2, 1060}, {40, 1}, {0}, {0, 1}));
