@@ -151,8 +151,20 @@ def flops_per_token(config, parameters):
     return 6.0 * parameters + 6.0 * config.layers * config.width * config.time
 
 
+def dtype_of(torch, form):
+    return torch.float32 if form == "mixed" else torch.bfloat16
+
+
 def compile_model(torch, model, form):
-    """`block`: one graph for all blocks, compiled once. `whole`: one graph of the model, with fusion across blocks."""
+    """`block`: one graph for all blocks, compiled once. `whole`: one graph of the model, with fusion across blocks. `mixed`:
+    the same of fp32 parameters under autocast to bf16, as users train, and as Weft does."""
+    if form == "mixed":
+
+        def loss(*inputs):
+            with torch.autocast("cuda", torch.bfloat16):
+                return model(*inputs)
+
+        return torch.compile(loss, dynamic=False)
     if form == "whole":
         return torch.compile(model, dynamic=False)
     for block in model.blocks:
@@ -166,14 +178,14 @@ def check_small(torch, config, device, form):
     """Loss and gradients of a small model of the same widths, against fp64 on the CPU from the same rounded parameters."""
     small = config.shrunk()
     torch.compiler.reset()
-    model = build(torch, small, device).to(torch.bfloat16)
+    model = build(torch, small, device).to(dtype_of(torch, form))
     exact = build(torch, small, "cpu")
     exact.load_state_dict(model.state_dict())
     exact = exact.double()
     for block in exact.blocks:
         for name, buffer in block.named_buffers():
             buffer.copy_(dict(model.blocks[0].named_buffers())[name].double().cpu())
-    data, targets = inputs_of(torch, small, device, torch.bfloat16)
+    data, targets = inputs_of(torch, small, device, dtype_of(torch, form))
     loss = compile_model(torch, model, form)(data, targets)
     loss.backward()
     wide = data.cpu() if targets is not None else data.cpu().double()
@@ -190,14 +202,15 @@ def check_small(torch, config, device, form):
 
 
 class Step:
-    """A whole training step as one CUDA graph: forward, backward, fused AdamW."""
+    """A whole training step as one CUDA graph: forward, backward, of `mixed` precision a global norm of 1, fused AdamW."""
 
     def __init__(self, torch, config, device, form):
         self.torch, self.config = torch, config
         torch.compiler.reset()
-        self.model = build(torch, config, device).to(torch.bfloat16)
+        self.form = form
+        self.model = build(torch, config, device).to(dtype_of(torch, form))
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        self.data, self.targets = inputs_of(torch, config, device, torch.bfloat16)
+        self.data, self.targets = inputs_of(torch, config, device, dtype_of(torch, form))
         on_gpu = device == "cuda"
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=on_gpu or None, capturable=on_gpu)
@@ -219,14 +232,18 @@ class Step:
         self.optimizer.zero_grad(set_to_none=True)
         with torch.cuda.graph(self.graph):
             self.loss = self.compiled(self.data, self.targets)
-            self.loss.backward()
-            self.optimizer.step()
+            self.update(self.loss)
+
+    def update(self, loss):
+        loss.backward()
+        if self.form == "mixed":
+            self.torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
 
     def eager(self):
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.compiled(self.data, self.targets)
-        loss.backward()
-        self.optimizer.step()
+        self.update(loss)
         return loss.detach()
 
     def run(self, _=0):
@@ -304,16 +321,16 @@ def main():
     arguments = parser.parse_args()
     if arguments.self_test:
         return self_test()
-    report = kit.Report("e", "training steps: bf16 parameters, torch.compile, fused AdamW, one CUDA graph a step", arguments.json)
+    report = kit.Report("e", "training steps: torch.compile, fused AdamW, one CUDA graph a step; bf16 parameters, or fp32 under autocast", arguments.json)
     torch = kit.open_torch(report)
     if torch is None:
         return 77 if report.root["status"] == "no-device" else 1
     torch.set_float32_matmul_precision("high")
     left_out = report.root["facts"]["left out for want of time"] = []
     # Every model compiled by blocks first, which is quick; then whole models, which take minutes where time is left.
-    for form in ("block", "whole"):
+    for form in ("block", "mixed", "whole"):
         for config in CONFIGS:
-            if arguments.model not in config.name or (form == "whole" and config.layers == 1):
+            if arguments.model not in config.name or (form != "block" and config.layers == 1):
                 continue
             # What a form took before is a poor guide for larger models: a floor by its number of layers.
             if kit.seconds_left() < (25 if form == "block" else 20 + 2.5 * config.layers):
