@@ -4,6 +4,7 @@
 #include "weft/Compiler/Pipelines.h"
 
 #include "passes/nn/Passes.h"
+#include "passes/nn/step/Precision.h"
 #include "passes/onnx/Passes.h"
 #include "weft/Target/Target.h"
 
@@ -18,17 +19,35 @@ static void addSimplification(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-/// Processes that compile no kernels, such as the oracle's, know no targets.
-static bool raisesAttention(const PhaseOptions &options) {
+/// Whether attention is raised where the target's library does it and nowhere else. Processes that
+/// compile no kernels, such as the oracle's, know no targets.
+static bool asksLibrary(const PhaseOptions &options) {
   const Target *target = lookupTarget(options.target);
-  return options.raiseAttention.value_or(!target || target->traits().hasAttention);
+  return !options.raiseAttention && target && !target->traits().hasAttention;
 }
 
 std::string weft::attentionChoice(const PhaseOptions &options) {
-  if (options.raiseAttention || raisesAttention(options))
+  if (!asksLibrary(options))
     return "";
-  return "attention stays the products and the softmax that the model says, as target '" +
-         options.target + "' has no library for it; --attention whole makes it a kernel";
+  return "attention that the library of target '" + options.target + "' does not do in " +
+         precisionName(options.precision).str() +
+         " stays the products and the softmax that the model says; --attention whole makes it a "
+         "kernel";
+}
+
+/// As MLIR spells it.
+static std::string typeName(Precision precision) {
+  switch (precision) {
+  case Precision::F32:
+    return "f32";
+  case Precision::BF16:
+    return "bf16";
+  case Precision::F16:
+    return "f16";
+  case Precision::F64:
+    return "f64";
+  }
+  llvm_unreachable("a precision that is none");
 }
 
 /// Simplifies, and raises idioms.
@@ -44,8 +63,11 @@ static void raiseIdioms(OpPassManager &passes, const PhaseOptions &options) {
   functions.addPass(nn::createNnRaiseActivations({exact}));
   functions.addPass(nn::createNnRaiseNorms({exact}));
   functions.addPass(nn::createNnRaiseRope());
-  if (raisesAttention(options))
-    functions.addPass(nn::createNnRaiseAttention());
+  nn::NnRaiseAttentionOptions attention;
+  if (asksLibrary(options))
+    attention = {options.target, typeName(options.precision)};
+  if (options.raiseAttention.value_or(true))
+    functions.addPass(nn::createNnRaiseAttention(attention));
   addSimplification(passes);
 }
 

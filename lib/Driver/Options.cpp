@@ -308,8 +308,9 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
                            {"fp32", "bf16", "fp16", "fp64"}));
   acts.at(Phase::Graph,
           flags.value("--attention", "whole|decomposed",
-                      "whole (default on CPUs): a library's or one kernel; decomposed (default on "
-                      "GPUs): the model's products and softmax, with scores in memory",
+                      "whole (default on CPUs): a library's or one kernel; decomposed: the model's "
+                      "products and softmax, with scores in memory; default on GPUs: whole where "
+                      "cuDNN does it, bf16 and fp16 with heads of up to 128, else decomposed",
                       takeNumbered(options.compile.phases.raiseAttention, {"decomposed", "whole"}),
                       {"whole", "decomposed"}));
   acts.at(Phase::Executable, flags.count("--threads-per-rank", "N", "default: cores / local ranks",

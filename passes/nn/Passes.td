@@ -95,7 +95,14 @@ def NnRaiseAttention : NnRaise<"attention", "Make one op of scores, mask, softma
     that were repeated for groups of query heads are not. A constant mask that is
     the causal triangle becomes the flag `causal`; others are added. A mask that
     selects is made additive only if that changes nothing: no row may hide all.
+
+    With `target`, only what that target's library does in `precision`, which is set later: other attention stays the
+    products and the softmax that the model says, and a remark tells.
   }];
+  let options = [
+    Option<"target", "target", "std::string", "\"\"", "The name of the target whose library is to do it; empty: all is raised">,
+    Option<"precision", "precision", "std::string", "\"f32\"", "The type that attention is computed in">
+  ];
 }
 
 def NnClonePositions : Pass<"nn-clone-positions", "::mlir::func::FuncOp"> {

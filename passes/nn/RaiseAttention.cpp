@@ -1,9 +1,11 @@
 // Recognises scaled dot-product attention, its masks and grouped heads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/nn/AttentionLibrary.h"
 #include "passes/nn/Diagonals.h"
 #include "passes/nn/ElementwiseCone.h"
 #include "passes/nn/Passes.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -152,8 +154,9 @@ struct Products {
 
 class Matcher {
 public:
-  Matcher(nn::SoftmaxOp softmax, MaskTable &masks, PatternRewriter &rewriter)
-      : softmax(softmax), masks(masks), b(rewriter), loc(softmax.getLoc()) {}
+  Matcher(nn::SoftmaxOp softmax, MaskTable &masks, const nn::AttentionLibrary &library,
+          PatternRewriter &rewriter)
+      : softmax(softmax), masks(masks), library(library), b(rewriter), loc(softmax.getLoc()) {}
 
   bool run();
 
@@ -168,12 +171,14 @@ private:
   Value shared(Side &side, int64_t headLabel);
   bool matchFirst(Scores &scores, Products &products);
   bool matchSecond(Products &products);
+  bool isOfLibrary(const Scores &scores, const Products &products);
   Value withFourDims(Value value, ArrayRef<int64_t> lead);
   bool raise(const Scores &scores, const Products &products);
   void replaceSum(const Products &products, Value attended);
 
   nn::SoftmaxOp softmax;
   MaskTable &masks;
+  const nn::AttentionLibrary &library;
   PatternRewriter &b;
   Location loc;
 };
@@ -445,6 +450,17 @@ bool Matcher::matchSecond(Products &products) {
                       [&](int64_t label) { return llvm::is_contained(sumResult, label); });
 }
 
+bool Matcher::isOfLibrary(const Scores &scores, const Products &products) {
+  auto extentOf = [](const Side &s, int64_t label) {
+    return typeOf(s.value).getDimSize(llvm::find(s.labels, label) - s.labels.begin());
+  };
+  return library.does(
+      {extentOf(products.query, products.row), extentOf(products.key, products.column),
+       extentOf(products.query, products.depth), extentOf(products.value, products.out),
+       scores.scale, scores.causal, !scores.masks.empty()},
+      b);
+}
+
 bool Matcher::run() {
   auto type = softmax.getType();
   if (softmax.getLog() || static_cast<int64_t>(softmax.getDim()) != type.getRank() - 1 ||
@@ -457,6 +473,8 @@ bool Matcher::run() {
   products.sum = readerOf(softmax.getResult());
   if (!products.sum || !walkScores(softmax.getOperand(), scores) || !matchFirst(scores, products) ||
       !matchSecond(products))
+    return false;
+  if (!isOfLibrary(scores, products))
     return false;
   // Heads shared by groups of queries stay shared if keys and values agree.
   if (products.batch.size() == 2) {
@@ -539,8 +557,8 @@ void Matcher::replaceSum(const Products &products, Value attended) {
 }
 
 struct RaiseAttentionPattern : OpRewritePattern<nn::SoftmaxOp> {
-  RaiseAttentionPattern(MLIRContext *context, MaskTable &masks)
-      : OpRewritePattern(context), masks(masks) {}
+  RaiseAttentionPattern(MLIRContext *context, MaskTable &masks, const nn::AttentionLibrary &library)
+      : OpRewritePattern(context), masks(masks), library(library) {}
 
   LogicalResult matchAndRewrite(nn::SoftmaxOp op, PatternRewriter &rewriter) const override {
     // Operands of the second product may be computed after the softmax.
@@ -553,17 +571,28 @@ struct RaiseAttentionPattern : OpRewritePattern<nn::SoftmaxOp> {
     if (!isa<nn::ContractOp>(reader))
       return failure();
     rewriter.setInsertionPoint(reader);
-    return success(Matcher(op, masks, rewriter).run());
+    return success(Matcher(op, masks, library, rewriter).run());
   }
 
   MaskTable &masks;
+  const nn::AttentionLibrary &library;
 };
 
 struct RaiseAttention : nn::impl::NnRaiseAttentionBase<RaiseAttention> {
+  using NnRaiseAttentionBase::NnRaiseAttentionBase;
+
   void runOnOperation() override {
     MaskTable masks;
+    nn::AttentionLibrary library;
+    if (!target.empty())
+      library = {lookupTarget(target), parseType(precision, &getContext())};
+    if (!target.empty() && (!library.target || !library.element)) {
+      getOperation().emitError() << "'" << target << "' and '" << precision
+                                 << "' must be a target and a type";
+      return signalPassFailure();
+    }
     RewritePatternSet patterns(&getContext());
-    patterns.add<RaiseAttentionPattern>(&getContext(), masks);
+    patterns.add<RaiseAttentionPattern>(&getContext(), masks, library);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
