@@ -350,7 +350,8 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
   acts.at(Phase::Executable,
           flags.toggle("--deterministic",
                        "the same bits in every run: on a CPU always so; of GPUs sums are added in "
-                       "the order of ranks, and NCCL only moves",
+                       "the order of ranks, NCCL only moves, and attention that is trained is "
+                       "decomposed",
                        options.deterministic));
 }
 

@@ -96,6 +96,22 @@ static int settleMesh(ModuleOp module, Options &options) {
   return Ok;
 }
 
+/// The gradient of a library's attention adds up what its blocks have in the order in which they
+/// end.
+static int settleAttention(Options &options) {
+  PhaseOptions &phases = options.compile.phases;
+  const Target &target = *lookupTarget(phases.target);
+  if (!options.deterministic || !phases.train || target.traits().hasAttention)
+    return Ok;
+  if (phases.raiseAttention.value_or(false))
+    return tell("--deterministic: the gradient of attention as a whole has other bits in every run "
+                "on target '" +
+                    phases.target + "'; --attention decomposed has the same",
+                Usage);
+  phases.raiseAttention = false;
+  return Ok;
+}
+
 /// A program that was made for a target says so, and from `local` on it was made for one.
 static int settleTarget(const Compilation &compilation, Options &options) {
   auto own = compilation.getModule()->getAttrOfType<StringAttr>(kTargetAttr);
@@ -170,6 +186,8 @@ int driver::prepare(Compilation &compilation, const std::vector<std::string> &ar
                 "(TrainingInfo)",
                 UserError);
   if (int code = settleMesh(module, options))
+    return code;
+  if (int code = settleAttention(options))
     return code;
   recordCommandLine(module, compilation.getModelPath(), options);
   if (int code = settleCluster(compilation, options))
