@@ -3,7 +3,9 @@
 #include "weft/Compiler/Compilation.h"
 
 #include "CopyWeights.h"
+#include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Emit.h"
+#include "weft/Target/Target.h"
 #include "weft/runtime/Flags.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -91,11 +93,34 @@ private:
 
 } // namespace
 
+/// A model may say attention as one op, and a program may have been compiled up to it before anyone
+/// asked for the same bits.
+static LogicalResult checkOrderOfSums(ModuleOp module) {
+  const Target *target = targetOf(module);
+  if (!target || target->traits().hasAttention)
+    return success();
+  WalkResult found = module.walk([&](Operation *op) {
+    if (!isa<rt::AttentionGradOp, rt::AttentionWithSumsGradOp>(op))
+      return WalkResult::advance();
+    op->emitError("the gradient of attention as a whole has other bits in every run on target '")
+        << target->name()
+        << "', and --deterministic asks for the same; a model that says attention by products and "
+           "a "
+           "softmax can be compiled with --attention decomposed";
+    return WalkResult::interrupt();
+  });
+  return failure(found.wasInterrupted());
+}
+
 LogicalResult Compilation::emitExecutable(const EmitOptions &emit) {
   assert(phase == Phase::Scheduled && "only a scheduled program has commands");
   auto fail = [&](llvm::Error wrong) {
     return emitError(UnknownLoc::get(&getContext())) << llvm::toString(std::move(wrong));
   };
+  if (emit.deterministic && failed(checkOrderOfSums(getModule()))) {
+    blame(Phase::Executable);
+    return failure();
+  }
   Emission emission(*this, emit);
   if (llvm::Error wrong = emission.settleSources())
     return fail(std::move(wrong));

@@ -35,13 +35,18 @@ namespace {
 /// there are more, so that what all of its elements need is computed less often.
 constexpr int64_t kFlatThreads = 256, kFlatBlocks = 1 << 14;
 
+/// What reductions of whole blocks exchange among warps, at most.
+constexpr int64_t kExchangeBytes = 1 << 10;
+
 /// Lowers one function.
 class KernelLowering {
 public:
   KernelLowering(func::FuncOp kernel, int64_t workgroupBytes)
       : kernel(kernel), workgroupBytes(workgroupBytes), builder(kernel), loc(kernel.getLoc()) {}
 
-  LogicalResult run();
+  /// `joins` reductions if so asked, after which a kernel that overwrites an argument may have no
+  /// order of its nests left: without a message, if that is not the last try.
+  LogicalResult run(bool joins, bool isLastTry);
 
 private:
   func::FuncOp kernel;
@@ -196,7 +201,8 @@ void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
   if (listsChanges)
     function->setAttr(kResidentAttr, builder.getI32IntegerAttr(kReadersAhead / threads));
   GridNestEmitter emitter(elements, {thread, step, threads}, allocate,
-                          workgroupBytes - tiling.stackBytes - (listsChanges ? kListBytes : 0));
+                          workgroupBytes - kExchangeBytes - tiling.stackBytes -
+                              (listsChanges ? kListBytes : 0));
   size_t left = tiling.nests.size();
   for (LoopNest &nest : tiling.nests) {
     --left;
@@ -232,10 +238,11 @@ static void settleOrder(gpu::GPUFuncOp function) {
   });
 }
 
-LogicalResult KernelLowering::run() {
+LogicalResult KernelLowering::run(bool joins, bool isLastTry) {
   separateRows(kernel);
   mergeReductions(kernel);
-  joinReductions(kernel);
+  if (joins)
+    joinReductions(kernel);
   makeFunction();
   OpBuilder code = builder;
   IndexSpace space(kernel.getContext());
@@ -249,6 +256,8 @@ LogicalResult KernelLowering::run() {
   if (!tiling) {
     std::string why = llvm::toString(tiling.takeError());
     module.erase();
+    if (!isLastTry)
+      return failure();
     return kernel.emitError(why) << "; if it computes attention, --attention decomposed parts it";
   }
   remarkOnRows(*tiling);
@@ -270,8 +279,23 @@ struct DistributeKernels : weft::cuda::impl::DistributeKernelsBase<DistributeKer
 
   void runOnOperation() override {
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (!kernel.isExternal() && failed(KernelLowering(kernel, workgroupBytes).run()))
+      if (!kernel.isExternal() && failed(lower(kernel)))
         signalPassFailure();
+  }
+
+private:
+  LogicalResult lower(func::FuncOp kernel) {
+    if (!kernel->hasAttr(weft::kInPlaceAttr))
+      return KernelLowering(kernel, workgroupBytes).run(/*joins=*/true, /*isLastTry=*/true);
+    OpBuilder builder(kernel);
+    auto spare = cast<func::FuncOp>(builder.clone(*kernel));
+    if (succeeded(
+            KernelLowering(kernel, workgroupBytes).run(/*joins=*/true, /*isLastTry=*/false))) {
+      spare.erase();
+      return success();
+    }
+    kernel.erase();
+    return KernelLowering(spare, workgroupBytes).run(/*joins=*/false, /*isLastTry=*/true);
   }
 };
 } // namespace

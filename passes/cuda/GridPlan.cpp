@@ -105,14 +105,23 @@ int64_t weft::cuda::lanesOfReduction(const LoopNest &nest) {
   return lanes;
 }
 
+/// Whether the innermost loop that has more than one turn is reduced, and with it what lies side by
+/// side.
+static bool reducesInnermost(linalg::GenericOp generic) {
+  auto kinds = generic.getIteratorTypesArray();
+  SmallVector<int64_t> extents = generic.getStaticLoopRanges();
+  size_t inner = kinds.size();
+  while (inner > 1 && extents[inner - 1] == 1 && kinds[inner - 1] == utils::IteratorType::parallel)
+    --inner;
+  return kinds[inner - 1] == utils::IteratorType::reduction;
+}
+
 bool weft::cuda::isShared(linalg::GenericOp generic) {
-  return generic.getIteratorTypesArray().back() == utils::IteratorType::reduction &&
-         combinersOf(generic).has_value();
+  return reducesInnermost(generic) && combinersOf(generic).has_value();
 }
 
 bool weft::cuda::isOfColumns(linalg::GenericOp generic) {
-  return generic.getIteratorTypesArray().back() == utils::IteratorType::parallel &&
-         combinersOf(generic).has_value();
+  return !reducesInnermost(generic) && combinersOf(generic).has_value();
 }
 
 int64_t weft::cuda::rowGroups(const LoopNest &nest, int64_t threads) {
@@ -120,7 +129,7 @@ int64_t weft::cuda::rowGroups(const LoopNest &nest, int64_t threads) {
   // Of fewer rows a group's sums would be as much work as the rows.
   constexpr int64_t kLeastRows = 4;
   int64_t ofColumns = std::max<int64_t>(1, nest.boxElements() / lanesOf(nest));
-  if (!isOfColumns(generic))
+  if (!isOfColumns(generic) || nest.boxElements() == 1)
     return 1;
   return std::max<int64_t>(1, std::min(threads / ofColumns, reductionExtent(generic) / kLeastRows));
 }
@@ -318,8 +327,7 @@ private:
         double wasteOfNest = 1;
         if (threadsPerElement(nest, threads) > 1)
           parallel = threads;
-        else if (generic.getIteratorTypesArray().back() == utils::IteratorType::parallel &&
-                 !nest.box.empty())
+        else if (!reducesInnermost(generic) && !nest.box.empty())
           wasteOfNest =
               std::max(1.0, double(kSector) / double(leastBytes(nest) * nest.box.back().width));
         parallel *= rowGroups(nest, threads);

@@ -61,6 +61,7 @@ static bool canJoin(linalg::GenericOp first, linalg::GenericOp second) {
          first.getStaticLoopRanges() == second.getStaticLoopRanges() &&
          first.getIteratorTypesArray() == second.getIteratorTypesArray() &&
          resultMap(first) == resultMap(second) && isShared(first) == isShared(second) &&
+         isOfColumns(first) == isOfColumns(second) &&
          first->hasAttr(weft::kAnyOrderAttr) == second->hasAttr(weft::kAnyOrderAttr) &&
          !mustFollow(second, first) && !mustFollow(first, second);
 }

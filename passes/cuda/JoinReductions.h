@@ -8,8 +8,8 @@
 namespace weft::cuda {
 
 /// Makes reductions with the same loops, of which none needs another's result, one with the results
-/// of all: what they read, and compute from that, is then read and computed once. Each result is
-/// added up in the order that it had.
+/// of all: what they read, and compute from that, is then read and computed once. How many elements
+/// a thread takes at a time is then a matter of what all of them read.
 void joinReductions(mlir::func::FuncOp kernel);
 
 } // namespace weft::cuda

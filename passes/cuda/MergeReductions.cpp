@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "MergeReductions.h"
 
+#include "GridPlan.h"
 #include "GroupReduce.h"
 #include "weft/Interfaces/KernelAttributes.h"
 
@@ -39,6 +40,18 @@ static bool areOne(linalg::GenericOp outer, linalg::GenericOp inner) {
              start, innerStart, OperationEquivalence::exactValueMatch, nullptr, flags);
 }
 
+/// Rows of columns that are one sum: a thread adds up as many of them alone where the columns keep
+/// all threads busy.
+static constexpr int64_t kMostRows = 8192;
+
+static int64_t reducedElements(linalg::GenericOp generic) {
+  int64_t count = 1;
+  for (auto [kind, size] :
+       llvm::zip_equal(generic.getIteratorTypesArray(), generic.getStaticLoopRanges()))
+    count *= kind == utils::IteratorType::reduction ? size : 1;
+  return count;
+}
+
 static void merge(linalg::GenericOp outer, linalg::GenericOp inner) {
   // Loops of the inner one; those of its result are loops of the outer one.
   AffineMap innerResult = inner.getMatchingIndexingMap(inner.getDpsInitOperand(0));
@@ -74,7 +87,8 @@ void weft::cuda::mergeReductions(func::FuncOp kernel) {
       if (outer.getNumDpsInputs() != 1)
         continue;
       auto inner = outer.getDpsInputs()[0].getDefiningOp<linalg::GenericOp>();
-      if (!inner || !areOne(outer, inner))
+      if (!inner || !areOne(outer, inner) ||
+          (!isShared(inner) && reducedElements(outer) * reducedElements(inner) > kMostRows))
         continue;
       merge(outer, inner);
       found = true;

@@ -35,7 +35,9 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
     at a time as give 16-byte accesses, and what is left one by one. Any other is cut into units (`passes/kernels/KernelTiler.h`),
     a block each: nests run one after another with a barrier between, and their elements are dealt out to the threads. A
     reduction whose innermost loop may be reordered is done by a warp, or by the block if it is the unit's only one, with shuffles;
-    any other by a thread for each element, in the order of the loops. Temporaries lie in workgroup memory, those of one
+    one along columns, whose rows may be, by groups of threads that each take every n-th row and leave their sums in workgroup
+    memory, unless the columns alone keep all threads busy; any other by a thread for each element, in the order of the loops.
+    Reductions with the same loops that do not need each other are one (`passes/cuda/JoinReductions.h`). Temporaries lie in workgroup memory, those of one
     element in registers. What must be sequential (`scf.forall`) is so, a thread a row, with a remark.
 
     Rows that are filled and then changed element by element (`passes/kernels/RowChanges.h`: scatter) are not: a block makes a part

@@ -52,7 +52,7 @@ Value weft::cuda::singleTanhOf(Numbers n, Value x) {
   return n.withSign(n.select(n.less(magnitude, kSeries), small, large), x);
 }
 
-/// 2 / (1 + e^-2x), which loses no bits anywhere.
+/// 2 / (1 + e^-2x): far below zero, where a sum has no bits left, its error is that of rounding 2x.
 Value weft::cuda::oneAndTanhOf(Numbers n, Value x) {
   Value power = approximatePower(n, n.mul(x, n.number(-kTwiceLog2E)));
   Value inverse = approximateInverse(n, n.add(power, n.number(1)));

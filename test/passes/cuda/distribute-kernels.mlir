@@ -36,16 +36,6 @@ func.func @rows(%x: tensor<256x512xf32>, %s: tensor<512xf32>) -> tensor<256x512x
   return %r : tensor<256x512xf32>
 }
 
-// Columns: a thread adds up what it does for the CPU, in the same order; adjacent threads have adjacent columns.
-// CHECK-LABEL: gpu.func @columns(
-// CHECK-NOT: gpu.shuffle
-// CHECK: vector.load {{.*}}vector<4xf32>
-// CHECK: gpu.barrier
-func.func @columns(%x: tensor<4096x768xf32>) -> tensor<768xf32> {
-  %r = nn.reduce sum %x dims = [0] : tensor<4096x768xf32> -> tensor<768xf32>
-  return %r : tensor<768xf32>
-}
-
 // A result that overwrites an argument: the argument's pointer is not used.
 // CHECK-LABEL: gpu.func @in_place(
 // CHECK-SAME: %[[OLD:.+]]: memref<8xf32> {llvm.align = 16 : i64, llvm.noalias}, %[[NEW:.+]]: memref<8xf32>
@@ -182,4 +172,56 @@ func.func @changed_rows(%i: tensor<16x1024x1xi64>, %u: tensor<16x1024x768xf32>) 
 func.func @changed_in_each_row(%x: tensor<16x1024x64xf32>, %i: tensor<16x256x1xi64>, %u: tensor<16x256x64xf32>) -> tensor<16x1024x64xf32> {
   %0 = nn.scatter max %x, %i, %u indexed = [1] operand_batch = [0] indices_batch = [0] : (tensor<16x1024x64xf32>, tensor<16x256x1xi64>, tensor<16x256x64xf32>) -> tensor<16x1024x64xf32>
   return %0 : tensor<16x1024x64xf32>
+}
+
+// Two sums of the same rows are one loop: eight sums of four lanes each.
+// CHECK-LABEL: gpu.func @joined(
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK-NOT: scf.for
+// CHECK: gpu.return
+func.func @joined(%a: tensor<64x512xf32>, %x: tensor<64x512xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %0 = nn.mul %a, %x : tensor<64x512xf32>
+  %1 = nn.reduce sum %0 dims = [1] : tensor<64x512xf32> -> tensor<64xf32>
+  %2 = nn.exp %a : (tensor<64x512xf32>) -> tensor<64x512xf32>
+  %3 = nn.reduce sum %2 dims = [1] : tensor<64x512xf32> -> tensor<64xf32>
+  return %1, %3 : tensor<64xf32>, tensor<64xf32>
+}
+
+// Joined, the first of these would stand behind what overwrites its argument: they stay two.
+// CHECK-LABEL: gpu.func @not_joined(
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32)
+// CHECK: vector.store
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32)
+// CHECK: gpu.return
+func.func @not_joined(%a: tensor<64x512xf32>, %x: tensor<64x512xf32>, %y: tensor<64x512xf32>) -> (tensor<64xf32>, tensor<64x512xf32>, tensor<64xf32>) attributes {rt.in_place = array<i64: -1, 0, -1>} {
+  %0 = nn.mul %a, %x : tensor<64x512xf32>
+  %1 = nn.reduce sum %0 dims = [1] : tensor<64x512xf32> -> tensor<64xf32>
+  %2 = nn.exp %a : (tensor<64x512xf32>) -> tensor<64x512xf32>
+  %3 = nn.mul %x, %y : tensor<64x512xf32>
+  %4 = nn.reduce sum %3 dims = [1] : tensor<64x512xf32> -> tensor<64xf32>
+  return %1, %2, %4 : tensor<64xf32>, tensor<64x512xf32>, tensor<64xf32>
+}
+
+// Along columns: 64 groups of threads, which each take every 64th row of 16 columns, leave their sums in workgroup memory.
+// CHECK-LABEL: gpu.func @columns(
+// CHECK-SAME: workgroup(%[[SUMS:.+]] : memref<1024xf32,
+// CHECK-SAME: weft.grid = 6 : i64
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32)
+// CHECK: vector.store {{.*}}, %[[SUMS]]
+// CHECK: gpu.barrier
+// CHECK-COUNT-64: vector.load %[[SUMS]]
+// CHECK: gpu.return
+func.func @columns(%a: tensor<4096x96xf32>) -> tensor<96xf32> {
+  %0 = nn.reduce sum %a dims = [0] : tensor<4096x96xf32> -> tensor<96xf32>
+  return %0 : tensor<96xf32>
+}
+
+// One column lies in memory as a row does.
+// CHECK-LABEL: gpu.func @one_column(
+// CHECK: vector.load {{.*}} vector<4xf32>
+// CHECK: gpu.shuffle
+// CHECK: gpu.return
+func.func @one_column(%a: tensor<65536x1xf32>) -> tensor<1xf32> {
+  %0 = nn.reduce sum %a dims = [0] : tensor<65536x1xf32> -> tensor<1xf32>
+  return %0 : tensor<1xf32>
 }

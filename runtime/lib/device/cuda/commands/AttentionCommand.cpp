@@ -54,7 +54,10 @@ public:
     std::string why = whyNotCudnn(call);
     if (!why.empty())
       return Status::internal("attention should have become a kernel: " + why);
-    for (const ResolvedView &view : views)
+    std::vector<ResolvedView> places = views;
+    if (hasSums)
+      places.push_back(givenSums);
+    for (const ResolvedView &view : places)
       if (view.offset % 16 != 0)
         return Status::user("cuDNN needs attention's operands at multiples of 16 bytes, and one "
                             "lies at byte " +

@@ -169,9 +169,24 @@ Status AttentionPlans::find(const AttentionShape &shape, const CudnnPlan *&plan)
   if (!known) {
     CudnnGraph graph(cudnn);
     describeAttention(shape, graph);
-    WEFT_TRY(graph.finish());
-    WEFT_TRY(CudnnPlan::make(cudnn, graph, known));
+    Status status = graph.finish();
+    if (status.ok())
+      status = CudnnPlan::make(cudnn, graph, known);
+    if (!status.ok())
+      return refusal(shape, status);
   }
   plan = known.get();
   return {};
+}
+
+Status AttentionPlans::refusal(const AttentionShape &shape, const Status &status) const {
+  auto number = [](int64_t value) { return std::to_string(value); };
+  return {status.code(),
+          "cuDNN " + cudnn.versionName() + " does not do " +
+              (shape.isGradient ? "the gradient of " : "") + (shape.causal ? "causal " : "") +
+              "attention in " + dtypeName(shape.dtype) + " of " + number(shape.batch) +
+              " sequences, " + number(shape.queryHeads) + " heads of " + number(shape.depth) +
+              " (" + number(shape.keyHeads) + " of keys), " + number(shape.queries) +
+              " queries and " + number(shape.keys) +
+              " keys on this GPU; compile the model with --attention decomposed: " + status.text()};
 }

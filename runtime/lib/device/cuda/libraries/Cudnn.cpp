@@ -18,6 +18,8 @@ static std::string versionText(size_t version) {
          std::to_string(version % 100);
 }
 
+std::string Cudnn::versionName() const { return versionText(version()); }
+
 Cudnn::~Cudnn() {
   if (handle)
     (void)destroy(handle);

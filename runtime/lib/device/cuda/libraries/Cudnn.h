@@ -31,6 +31,9 @@ public:
 
   DnnHandle handle = nullptr;
 
+  /// Of a library that is open: 9.19.0.
+  std::string versionName() const;
+
   /// Ok, or what was tried (`what`) and why the library refused.
   Status check(DnnStatus status, const char *what) const;
 

@@ -108,8 +108,8 @@ private:
 /// How the library does a graph on this GPU.
 class CudnnPlan {
 public:
-  /// Takes the library's first advice that it can follow: no measurement, so that runs have the
-  /// same bits. The graph may go.
+  /// Takes the library's first advice that it can follow, without measuring: runs take the same.
+  /// The graph may go.
   static Status make(const Cudnn &cudnn, const CudnnGraph &graph, std::unique_ptr<CudnnPlan> &plan);
 
   uint64_t workspaceBytes() const { return uint64_t(workspace); }
