@@ -168,13 +168,13 @@ chmod +x "$folder"/*.sh
 
 # --- Part h: trainings for the GPU, and what the CPU's executables say of them ----------------------------------------------
 mkdir -p "$folder/train"
-training() { # NAME PRECISION LIMIT CHIP [MESH]
+training() { # NAME PRECISION LIMIT CHIP [MESH FLAGS..]
   local name=$1 executable=$folder/train/$1.gpu mesh=()
   if [ $# -gt 4 ]; then
-    mesh=(--mesh "$5")
+    mesh=(--mesh "$5" "${@:6}")
     echo 2 > "$folder/train/$name.ranks"
   fi
-  local compile=("$weft/weft-compile" -q "$objects/gpt.onnx" --bind batch=4,seq=64 --precision "$2" --attention decomposed
+  local compile=("$weft/weft-compile" -q "$objects/gpt.onnx" --bind batch=4,seq=64 --precision "$2"
     --train --loss softmax_cross_entropy:logits,labels --optimizer adamw:lr=0.003,clip=1 --copy-weights)
   echo "--steps 10" > "$folder/train/$name.flags"
   echo "$3" > "$folder/train/$name.limit"
@@ -185,7 +185,7 @@ training() { # NAME PRECISION LIMIT CHIP [MESH]
 if [ -n "$weft" ]; then
   cp "$here/../../../LICENSE" "$folder/train/data"
   "$weft/weft-translate" --build gpt2:layers=2,hidden=64,heads=4,vocab=256,seq=64 -o "$objects/gpt.onnx"
-  # Another order of sums, and in bf16 functions of the GPU's own.
+  # Another order of sums; in bf16 attention is cuDNN's, but for one that says otherwise.
   training gpt-fp64 fp64 1e-9 sm_90
   training gpt-fp32 fp32 1e-4 sm_90
   training gpt-bf16 bf16 2e-2 sm_90
@@ -193,7 +193,7 @@ if [ -n "$weft" ]; then
   training gpt-text fp32 1e-4 sm_80
   # Two ranks on the GPU: NCCL's own sums, and those that kernels of ours make of what it moves.
   training gpt-nccl-dp fp32 1e-4 sm_90 dp=2
-  training gpt-nccl-tp bf16 2e-2 sm_90 tp=2
+  training gpt-nccl-tp bf16 2e-2 sm_90 tp=2 --attention decomposed
 fi
 
 # --- Part i: node cases of ONNX, and those of kernels, for the GPU with their data ------------------------------------------
