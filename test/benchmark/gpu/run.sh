@@ -60,7 +60,7 @@ part() { # NAME LIMIT COMMAND...
   echo "$code $((SECONDS - start))" > "$out/part-$name.exit"
   case $code in
     0) ;;
-    77) echo "   no device: $(tail -1 "$out/part-$name.log")" ;;
+    77) echo "   skipped: $(tail -1 "$out/part-$name.log")" ;;
     124|137) echo "   ended at its limit; what it had measured is kept" ;;
     *) echo "   exit code $code: $(tail -1 "$out/part-$name.log")" ;;
   esac

@@ -5,7 +5,7 @@
 // Each FILE is one that `onnx-node --record` wrote. N processes take one case after another; one
 // that has a case fail, hang for longer than SECONDS or end it is followed by a new one, so that a
 // device's error stays with its case. Exit code 0: all cases that compiled are right, and all did;
-// 77: there is no device.
+// 77: there is no device, or one of another chip than the cases' code is for.
 #include "Replay.h"
 
 #include "device/cuda/Driver.h"
@@ -49,6 +49,7 @@ struct Entry {
   static constexpr uint32_t kOpen = ~0u;
   std::atomic<uint32_t> ending{kOpen};
   double seconds = 0;
+  bool wasGraph = false;
   Text message;
 
   void end(Ending how, const std::string &text) {
@@ -59,10 +60,20 @@ struct Entry {
 
 /// A place for a process: which case it is at, and since when.
 struct Slot {
-  static constexpr uint32_t kNone = ~0u;
+  /// Instead of a case: it has none, it opens the device, it is ended for being late.
+  static constexpr uint32_t kNone = ~0u, kOpening = kNone - 1, kLate = kNone - 2;
   std::atomic<uint32_t> at{kNone};
   std::atomic<double> since{0};
   pid_t process = 0;
+  /// Why it could not use the device.
+  Text refusal;
+
+  void enter(uint32_t where) {
+    since = now();
+    at = where;
+  }
+  /// False if it is not there any more: of the process and who ends it when late, one has the say.
+  bool leave(uint32_t where, uint32_t to = kNone) { return at.compare_exchange_strong(where, to); }
 };
 
 /// Memory that processes share.
@@ -92,7 +103,10 @@ struct Suite {
   size_t first = 0, count = 0;
 };
 
-constexpr int kNoDevice = 77;
+/// Exit codes; a process's own is the second, too.
+constexpr int kNoDevice = 77, kOtherChip = 78;
+/// Opening the device may take this many times a case's limit.
+constexpr unsigned kOpeningLimits = 3;
 
 class Replay {
 public:
@@ -125,10 +139,11 @@ public:
     entries = share<Entry>(cases.size());
     slots = share<Slot>(options.jobs);
     next = share<std::atomic<uint32_t>>(1);
+    opened = share<std::atomic<bool>>(1);
     about = share<Text>(1);
     for (unsigned i = 0; i < options.jobs; ++i)
       start(slots[i]);
-    for (double written = now(); running > 0 && !noDevice;) {
+    for (double written = now(); running > 0;) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       reap();
       endLate();
@@ -137,16 +152,14 @@ public:
         write("running");
       }
     }
-    for (unsigned i = 0; i < options.jobs; ++i)
-      if (slots[i].process)
-        kill(slots[i].process, SIGKILL);
-    if (noDevice) {
-      std::printf("no device: %s\n", about->bytes);
-      write("no-device");
+    if (isUnusable()) {
+      bool isOther = lastRefusal == kOtherChip;
+      std::printf("%s: %s\n", isOther ? "another chip" : "no device", lastLoss.c_str());
+      write(isOther ? "other-chip" : "no-device");
       return kNoDevice;
     }
     print();
-    bool isGood = allRight();
+    bool isGood = allRight() && losses == 0;
     write(isGood ? "ok" : "failed");
     return isGood ? 0 : 1;
   }
@@ -157,6 +170,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   void start(Slot &slot) {
+    slot.enter(Slot::kOpening);
     std::fflush(nullptr);
     pid_t parent = getpid();
     pid_t process = fork();
@@ -176,20 +190,24 @@ private:
   }
 
   int work(Slot &slot) {
-    if (Status status = openDevice(); !status.ok()) {
-      about->set(status.text());
-      return kNoDevice;
+    int code = kNoDevice;
+    if (Status status = openDevice(code); !status.ok()) {
+      slot.refusal.set(status.text());
+      return code;
     }
+    *opened = true;
+    if (!slot.leave(Slot::kOpening))
+      return 0;
     for (uint32_t i; (i = next->fetch_add(1)) < cases.size();) {
       if (!cases[i].why.empty())
         continue;
-      double start = now();
-      slot.since = start;
-      slot.at = i;
+      slot.enter(i);
       Verdict verdict = replay(cases[i]);
-      entries[i].seconds = now() - start;
+      if (!slot.leave(i))
+        return 0;
+      entries[i].seconds = now() - slot.since;
+      entries[i].wasGraph = verdict.wasGraph;
       entries[i].end(verdict.ending, verdict.message);
-      slot.at = Slot::kNone;
       // An error of a kernel is the context's, and so all that follow would have it.
       if (verdict.ending == Ending::Failed)
         return 0;
@@ -198,7 +216,7 @@ private:
   }
 
   /// Holds the device's context for all cases of the process, as making one takes longer than they.
-  Status openDevice() {
+  Status openDevice(int &code) {
     const weft::runtime::cuda::Driver *driver = nullptr;
     WEFT_TRY(weft::runtime::cuda::Driver::open(driver));
     int count = 0;
@@ -207,9 +225,29 @@ private:
       return Status::user("the machine has no GPU");
     weft::runtime::cuda::Context context = nullptr;
     WEFT_CUDA_TRY(*driver, retainContext(&context, 0), "opening GPU 0");
+    WEFT_CUDA_TRY(*driver, setContext(context), "choosing GPU 0");
     char name[128];
     WEFT_CUDA_TRY(*driver, deviceName(name, sizeof name, 0), "asking for the name of GPU 0");
     about->set(name);
+    code = kOtherChip;
+    return tryCode(*driver);
+  }
+
+  /// Whether the device takes the code, which is of one chip in all cases; text it would assemble.
+  Status tryCode(const weft::runtime::cuda::Driver &driver) {
+    for (const RecordedCase &recorded : cases)
+      for (const RecordedKernel &kernel : recorded.kernels) {
+        if (kernel.binary.empty() || !kernel.text.empty())
+          continue;
+        weft::runtime::cuda::Module module = nullptr;
+        Aligned code(kernel.binary);
+        if (driver.loadModule(&module, code.data()) == weft::runtime::cuda::NoBinaryForGpu)
+          return Status::user("these cases are for " + kernel.chip + ", which GPU 0, '" +
+                              about->bytes + "', does not run");
+        if (module)
+          (void)driver.unloadModule(module);
+        return {};
+      }
     return {};
   }
 
@@ -224,30 +262,51 @@ private:
                                 [&](const Slot &each) { return each.process == ended; });
       slot->process = 0;
       --running;
-      noDevice |= WIFEXITED(status) && WEXITSTATUS(status) == kNoDevice;
-      uint32_t at = slot->at.exchange(Slot::kNone);
-      if (at != Slot::kNone && entries[at].ending == Entry::kOpen)
-        entries[at].end(Ending::Failed,
-                        WIFSIGNALED(status)
+      int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+      std::string how = code < 0
                             ? "its process was ended by signal " + std::to_string(WTERMSIG(status))
-                            : "its process ended with exit code " +
-                                  std::to_string(WEXITSTATUS(status)));
-      if (*next < cases.size() && !noDevice)
+                            : "its process ended with exit code " + std::to_string(code);
+      uint32_t at = slot->at.exchange(Slot::kNone);
+      if (at < cases.size()) {
+        entries[at].end(Ending::Failed, how);
+      } else if (at == Slot::kOpening && (code == kNoDevice || code == kOtherChip)) {
+        ++refusals;
+        lastRefusal = code;
+        lose(slot->refusal.bytes);
+      } else if (at != Slot::kLate && code != 0) {
+        lose(how);
+      }
+      if (*next < cases.size() && losses < 2 * options.jobs)
         start(*slot);
     }
+  }
+
+  /// No process could ever use the device.
+  bool isUnusable() const { return !*opened && refusals > 0 && refusals == losses; }
+
+  /// A process has ended for another reason than a case: after some, others would, too.
+  void lose(const std::string &why) {
+    ++losses;
+    lastLoss = why;
   }
 
   void endLate() {
     for (unsigned i = 0; i < options.jobs; ++i) {
       Slot &slot = slots[i];
       uint32_t at = slot.at;
-      if (at == Slot::kNone || now() - slot.since <= options.limit || slot.at != at)
+      bool isOpening = at == Slot::kOpening;
+      double limit = options.limit * (isOpening ? kOpeningLimits : 1);
+      if ((at >= cases.size() && !isOpening) || now() - slot.since <= limit ||
+          !slot.leave(at, Slot::kLate))
         continue;
-      std::ostringstream text;
-      text << "it took longer than " << options.limit << " s and was ended";
-      entries[at].end(Ending::Failed, text.str());
-      slot.at = Slot::kNone;
       kill(slot.process, SIGKILL);
+      std::ostringstream text;
+      text << (isOpening ? "opening the device" : "it") << " took longer than " << limit
+           << " s and was ended";
+      if (isOpening)
+        lose(text.str());
+      else
+        entries[at].end(Ending::Failed, text.str());
     }
   }
 
@@ -256,7 +315,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   struct Counts {
-    size_t right = 0, wrong = 0, failed = 0, uncompiled = 0, open = 0, slowest = 0;
+    size_t right = 0, wrong = 0, failed = 0, uncompiled = 0, open = 0, graphs = 0, slowest = 0;
     double seconds = 0;
     bool areGood() const { return wrong + failed + uncompiled + open == 0; }
   };
@@ -267,6 +326,7 @@ private:
     for (size_t i = suite.first; i < suite.first + suite.count; ++i) {
       uint32_t ending = entries[i].ending;
       counts.seconds += entries[i].seconds;
+      counts.graphs += entries[i].wasGraph;
       if (entries[i].seconds > entries[counts.slowest].seconds)
         counts.slowest = i;
       ++(!cases[i].why.empty()               ? counts.uncompiled
@@ -307,19 +367,27 @@ private:
     return missing;
   }
 
+  std::string lossText() const {
+    if (isUnusable())
+      return lastLoss;
+    return std::to_string(losses) + " processes ended without a case, the last: " + lastLoss;
+  }
+
   void print() const {
     for (const Suite &suite : suites) {
       Counts counts = count(suite);
       std::printf("%s: %zu cases, %zu right, %zu wrong, %zu failed, %zu not compiled, %zu not "
-                  "reached; %.1f s of processes, %.2f s of %s\n",
+                  "reached; %zu as a graph, too; %.1f s of processes, %.2f s of %s\n",
                   suite.name.c_str(), suite.count, counts.right, counts.wrong, counts.failed,
-                  counts.uncompiled, counts.open, counts.seconds, entries[counts.slowest].seconds,
-                  cases[counts.slowest].name.c_str());
+                  counts.uncompiled, counts.open, counts.graphs, counts.seconds,
+                  entries[counts.slowest].seconds, cases[counts.slowest].name.c_str());
       for (size_t i = suite.first; i < suite.first + suite.count; ++i)
         if (auto [status, message] = complaint(i); !status.empty())
           std::printf("%s/%s: %s, %s\n", suite.name.c_str(), cases[i].name.c_str(), status.c_str(),
                       message.c_str());
     }
+    if (losses > 0)
+      std::printf("%s\n", lossText().c_str());
     size_t all = 0;
     std::set<std::string> missing = unseen(all);
     std::printf("%zu of %zu pairs of an op and an element type in right cases\n",
@@ -345,8 +413,10 @@ private:
     size_t all = 0;
     std::set<std::string> missing = unseen(all);
     out << "{\"part\": \"i\", \"what\": \"ONNX's node cases\", \"status\": " << quote(status);
-    if (noDevice)
-      out << ", \"message\": " << quote(about->bytes) << ", \"facts\": {}, \"results\": []}\n";
+    if (losses > 0)
+      out << ", \"message\": " << quote(lossText());
+    if (!*opened)
+      out << ", \"facts\": {}, \"results\": []}\n";
     else {
       out << ", \"facts\": {\"gpu\": " << quote(about->bytes) << ", \"processes\": " << options.jobs
           << ", \"ops_and_types_right\": \"" << all - missing.size() << " of " << all << "\"";
@@ -373,7 +443,8 @@ private:
           << (counts.areGood() ? "ok" : "failed") << "\", \"cases\": " << suite.count
           << ", \"right\": " << counts.right << ", \"wrong\": " << counts.wrong
           << ", \"failed\": " << counts.failed << ", \"not_compiled\": " << counts.uncompiled
-          << ", \"not_reached\": " << counts.open << ", \"seconds\": " << counts.seconds << '}';
+          << ", \"not_reached\": " << counts.open << ", \"graphs\": " << counts.graphs
+          << ", \"seconds\": " << counts.seconds << '}';
       comma = ",\n ";
     }
     for (const Suite &suite : suites)
@@ -389,10 +460,14 @@ private:
   Entry *entries = nullptr;
   Slot *slots = nullptr;
   std::atomic<uint32_t> *next = nullptr;
-  /// The device's name, or why there is none.
+  /// Whether any process has ever opened the device, and the device's name.
+  std::atomic<bool> *opened = nullptr;
   Text *about = nullptr;
   unsigned running = 0;
-  bool noDevice = false;
+  /// Processes that ended without a case, and of these those that could not use the device.
+  unsigned losses = 0, refusals = 0;
+  std::string lastLoss;
+  int lastRefusal = 0;
 };
 
 bool parse(int argc, char **argv, Options &options) {

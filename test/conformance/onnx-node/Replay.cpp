@@ -6,12 +6,10 @@
 #include "Closeness.h"
 
 #include "base/Convert.h"
+#include "session/Session.h"
 #include "weft/runtime/Runtime.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <sys/mman.h>
@@ -21,22 +19,6 @@ using namespace weft::conformance;
 using namespace weft::runtime;
 
 namespace {
-
-/// Bytes where a driver reads headers in place.
-class Aligned {
-public:
-  explicit Aligned(const std::string &bytes)
-      : memory(static_cast<char *>(std::aligned_alloc(64, (bytes.size() + 64) / 64 * 64))) {
-    std::memcpy(memory.get(), bytes.data(), bytes.size());
-  }
-  const void *data() const { return memory.get(); }
-
-private:
-  struct Free {
-    void operator()(char *pointer) const { std::free(pointer); }
-  };
-  std::unique_ptr<char, Free> memory;
-};
 
 int digitsOf(DType type) { return type == DType::BF16 ? 8 : type == DType::F16 ? 11 : 0; }
 
@@ -85,14 +67,21 @@ public:
   }
 
   Status open() {
+    if (!recorded.bounds.empty() && recorded.bounds.size() != recorded.outputs.size())
+      return Status::internal("the case has " + std::to_string(recorded.bounds.size()) +
+                              " bounds for " + std::to_string(recorded.outputs.size()) +
+                              " outputs");
+    WEFT_TRY(loadKernels());
     WEFT_TRY(ProgramView::open(blob.data(), recorded.blob.size(), view));
+    if (view.Programs().size() != 1)
+      return Status::internal("the case has " + std::to_string(view.Programs().size()) +
+                              " programs, not one");
     program = &view.Programs()[0];
     name = view.string(program->name);
     if (program->inputs.count != recorded.inputs.size() ||
         program->outputs.count < recorded.outputs.size())
       return Status::internal("the program has " + std::to_string(program->inputs.count) +
                               " inputs and " + std::to_string(program->outputs.count) + " outputs");
-    WEFT_TRY(loadKernels());
     weft_options options;
     weft_options_init(&options);
     options.threads_per_rank = 1;
@@ -117,6 +106,9 @@ public:
     }
     return {};
   }
+
+  /// How the device does the runs that follow, if it says that once.
+  std::string takeRemark() { return session->ranks[0]->device().takeRemark(); }
 
   std::string check(const std::vector<std::string> &outputs) const {
     for (size_t i = 0; i < outputs.size(); ++i)
@@ -145,9 +137,14 @@ private:
       weft_device_image &image = images[entries.size()];
       weft_kernel_entry entry{kernel.name.c_str()};
       if (kernel.binary.empty() && kernel.text.empty()) {
+        if (!library)
+          return Status::internal("kernel '" + kernel.name + "' has no code, and the case has no " +
+                                  "library");
         entry.function = reinterpret_cast<weft_kernel_fn>(dlsym(library, entry.name));
         entry.image = static_cast<const weft_device_image *>(
             dlsym(library, (kernel.name + ".image").c_str()));
+        if (!entry.function && !entry.image)
+          return Status::internal("the case's library has no kernel '" + kernel.name + "'");
       } else {
         if (!kernel.binary.empty())
           image.binary = binaries.emplace_back(kernel.binary).data();
@@ -205,8 +202,14 @@ Verdict weft::conformance::replay(const RecordedCase &recorded) {
     return {Ending::Wrong, why};
   if (Status ran = player->run(second); !ran.ok())
     return fail("the second run: ", ran);
+  // No remark: the environment says that there are no graphs.
+  std::string remark = player->takeRemark();
+  bool wasGraph = remark.find("one CUDA graph") == 0;
+  if (!remark.empty() && !wasGraph)
+    return fail("the second run is no graph: ", Status::internal(remark));
   if (first == second)
-    return {};
+    return {Ending::Right, "", wasGraph};
   std::string why = player->check(second);
-  return {Ending::Wrong, "the second run gives other bits" + (why.empty() ? "" : ": " + why)};
+  return {Ending::Wrong, "the second run gives other bits" + (why.empty() ? "" : ": " + why),
+          wasGraph};
 }

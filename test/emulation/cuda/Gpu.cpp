@@ -58,9 +58,11 @@ void Gpu::restart(uint64_t seed, const std::string &symbol, uint64_t call, int c
 Result Gpu::enter(const char *symbol) {
   if (!failed.empty())
     return LaunchFailed;
-  if (failSymbol == symbol && failCall > 0 && --failCall == 0)
-    return Result(failCode);
-  return Success;
+  if (failSymbol != symbol || failCall == 0 || --failCall > 0)
+    return Success;
+  while (failCode == -1)
+    std::this_thread::sleep_for(std::chrono::hours(1));
+  return Result(failCode);
 }
 
 Result Gpu::fail(const std::string &text) {
