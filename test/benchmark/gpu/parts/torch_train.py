@@ -159,9 +159,10 @@ def compile_model(torch, model, form):
     """`block`: one graph for all blocks, compiled once. `whole`: one graph of the model, with fusion across blocks. `mixed`:
     the same of fp32 parameters under autocast to bf16, as users train, and as Weft does."""
     if form == "mixed":
+        device = next(model.parameters()).device.type
 
         def loss(*inputs):
-            with torch.autocast("cuda", torch.bfloat16):
+            with torch.autocast(device, torch.bfloat16):
                 return model(*inputs)
 
         return torch.compile(loss, dynamic=False)
@@ -349,7 +350,7 @@ def self_test():
     import torch
 
     for config in SMALL:
-        for form in ("block", "whole"):
+        for form in ("block", "mixed", "whole"):
             check = check_small(torch, config, "cpu", form)
             print(config.name, form, check)
             if not check["ok"]:
