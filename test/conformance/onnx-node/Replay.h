@@ -37,9 +37,9 @@ private:
   std::unique_ptr<char, Free> memory;
 };
 
-/// Runs the case twice, the second time as a graph unless the environment wants none: both runs must
-/// give the expected outputs, and the same bits. After a failure the process should end: the device
-/// may be of no more use to it.
+/// Runs the case twice, the second time as a graph unless the environment wants none: both runs
+/// must give the expected outputs, and the same bits. After a failure the process should end: the
+/// device may be of no more use to it.
 Verdict replay(const RecordedCase &recorded);
 
 } // namespace weft::conformance
