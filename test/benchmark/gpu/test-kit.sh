@@ -181,7 +181,7 @@ END
 
   plans)
     # With saved device properties and a driver that runs nothing, cuDNN chooses engines for the graphs and compiles them:
-    # a pattern that it would not take for flash attention ends here. The properties are written by hand.
+    # a pattern that it would not take for flash attention ends here. The properties are those that part c saved on an H200.
     [ -e "$kit.build/emulated/libcuda.so.1" ] || { echo "skipped: no stub of the driver in this toolkit"; exit 77; }
     mkdir "$work/driver"
     cp "$kit.build/emulated/libcuda.so.1" "$work/driver"

@@ -9,4 +9,4 @@ trap 'rm -rf "$work"' EXIT
 pattern=.
 [ "${WEFT_TEST_FULL:-0}" = 1 ] || { pattern="$end\$"; minimum=$least; }
 "$bin/onnx-node" "$folder" "$list" "$minimum" "$pattern" --target=cuda:host --record="$work/recorded.cases"
-WEFT_DEVICE=cuda WEFT_CUDA_PATH=$emulated "$bin/onnx-replay" "$work/recorded.cases"
+WEFT_DEVICE=cuda WEFT_CUDA_PATH=$emulated "$bin/onnx-replay" "$work/recorded.cases" --limit 300 --jobs 2

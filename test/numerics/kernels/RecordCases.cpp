@@ -23,6 +23,9 @@ using namespace weft::test;
 /// Bytes of a case's inputs and outputs.
 static constexpr size_t kMostData = 64 << 10;
 
+/// What is recorded of all cases is no less.
+static constexpr size_t kLeastCases = 1071;
+
 /// The case's function as the one program.
 static OwningOpRef<ModuleOp> programOf(const KernelCase &kernelCase, MLIRContext &context) {
   auto module = parseSourceString<ModuleOp>(kernelCase.text, &context);
@@ -121,5 +124,8 @@ int main(int argc, char **argv) {
   }
   llvm::errs() << failed << " cases were not compiled, " << cases.size() - kept.size()
                << " have more than " << kMostData << " bytes of data\n";
-  return conformance::writeCases(kept, argv[1], llvm::errs()) && failed == 0 ? 0 : 1;
+  bool areEnough = every > 1 || kept.size() >= kLeastCases;
+  if (!areEnough)
+    llvm::errs() << "at least " << kLeastCases << " cases must be recorded\n";
+  return conformance::writeCases(kept, argv[1], llvm::errs()) && failed == 0 && areEnough ? 0 : 1;
 }

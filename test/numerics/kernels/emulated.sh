@@ -8,4 +8,4 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 [ "${WEFT_TEST_FULL:-0}" != 1 ] || every=1
 "$bin/weft-record-kernels" "$work/kernels.cases" cuda:host "$every"
-WEFT_DEVICE=cuda WEFT_CUDA_PATH=$emulated "$bin/onnx-replay" "$work/kernels.cases"
+WEFT_DEVICE=cuda WEFT_CUDA_PATH=$emulated "$bin/onnx-replay" "$work/kernels.cases" --limit 300 --jobs 2
