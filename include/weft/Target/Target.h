@@ -66,8 +66,9 @@ struct TargetTraits {
   /// reads does not fill the memory.
   int64_t bytesUnderWay = 64 << 20;
 
-  /// Whether attention is a library's or a fast kernel's as a whole; else the products and the
-  /// softmax that the model says are better, with scores in memory.
+  /// Whether attention as a whole is always the better, by a kernel that does all of it with the
+  /// same bits in every run; else it is one op only where the target's library does it, whose
+  /// gradient may add up in any order, and else the products and the softmax that the model says.
   bool hasAttention = true;
 
   /// Whether the gradient of attention is faster with the logarithms of the sums of rows at hand,
