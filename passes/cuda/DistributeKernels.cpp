@@ -201,8 +201,7 @@ void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
   if (listsChanges)
     function->setAttr(kResidentAttr, builder.getI32IntegerAttr(kReadersAhead / threads));
   GridNestEmitter emitter(elements, {thread, step, threads}, allocate,
-                          workgroupBytes - kExchangeBytes - tiling.stackBytes -
-                              (listsChanges ? kListBytes : 0));
+                          workgroupBytes - kExchangeBytes - tiling.stackBytes - listBytes(kernel));
   size_t left = tiling.nests.size();
   for (LoopNest &nest : tiling.nests) {
     --left;

@@ -6,6 +6,9 @@
 #include "GridElements.h"
 #include "GridPlan.h"
 
+#include <array>
+#include <map>
+
 namespace weft::cuda {
 
 /// Threads that share a nest: number `thread` of `count`; consecutive ones are a warp.
@@ -22,6 +25,8 @@ public:
   /// `makeScratch` gives workgroup memory of so many elements for a reduction's own use, which has
   /// `scratchBytes` for what is no single number a warp.
   using MakeScratch = std::function<mlir::Value(mlir::Type element, int64_t count)>;
+  /// By its length what a list of changes of rows is made with: bits, their counts, the list.
+  using Lists = std::map<int64_t, std::array<mlir::Value, 3>>;
   GridNestEmitter(GridElements &elements, Threads threads, MakeScratch makeScratch,
                   int64_t scratchBytes = 0)
       : elements(elements), space(elements.space), builder(elements.builder), threads(threads),
@@ -74,6 +79,7 @@ private:
   Threads threads;
   MakeScratch makeScratch;
   int64_t scratchBytes;
+  Lists lists;
 };
 
 } // namespace weft::cuda

@@ -353,13 +353,19 @@ private:
 
 } // namespace
 
+int64_t weft::cuda::listBytes(func::FuncOp kernel) {
+  llvm::DenseSet<int64_t> counts;
+  for (auto forall : kernel.getOps<scf::ForallOp>())
+    if (std::optional<RowChanges> rows = rowChangesOf(forall))
+      counts.insert(llvm::product_of(rows->change.extents()));
+  return int64_t(counts.size()) * kListBytes;
+}
+
 llvm::Expected<KernelTiling> weft::cuda::planGrid(func::FuncOp kernel, ElementEmitter &elements,
                                                   ArrayRef<Storage> resultStorages,
                                                   int64_t workgroupBytes,
                                                   ArrayRef<const Storage *> overwritten) {
   TilingPrices prices = {1, 0, 4, 8, 24, 0.9, "workgroup memory"};
-  bool lists = llvm::any_of(kernel.getOps<scf::ForallOp>(),
-                            [](scf::ForallOp forall) { return rowChangesOf(forall).has_value(); });
-  int64_t left = std::max<int64_t>(0, workgroupBytes - (lists ? kListBytes : 0));
+  int64_t left = std::max<int64_t>(0, workgroupBytes - listBytes(kernel));
   return GridTiler(kernel, elements, resultStorages, left, overwritten, prices).run();
 }

@@ -54,6 +54,9 @@ std::optional<kernels::RowChanges> sharedRows(const kernels::LoopNest &nest);
 inline constexpr int64_t kListedChanges = 8192;
 inline constexpr int64_t kListBytes = 2 * kListedChanges + kListedChanges / 8 + 4 * kWarp;
 
+/// What all lists of a kernel need: those as long as each other are one.
+int64_t listBytes(mlir::func::FuncOp kernel);
+
 /// Threads of a multiprocessor that keep memory busy where each reads ahead, and have registers to.
 inline constexpr int64_t kReadersAhead = 512;
 

@@ -47,7 +47,8 @@ public:
   /// Numbers of one round, which the list has places for.
   int64_t listed() const { return wordsOfWarp * threads.count; }
   int64_t rounds() const { return llvm::divideCeil(count, listed()); }
-  void makeMemory(const GridNestEmitter::MakeScratch &make);
+  /// That of another nest with as long a list, behind whose changes there is a barrier, or new.
+  void takeMemory(GridNestEmitter::Lists &lists, const GridNestEmitter::MakeScratch &make);
   void findOwn(Value first);
   void doListed(unsigned laneDim, ArrayRef<AffineExpr> indices);
 
@@ -97,11 +98,17 @@ private:
 
 } // namespace
 
-void ChangeEmitter::makeMemory(const GridNestEmitter::MakeScratch &make) {
-  Type element = builder.getI32Type();
-  bits = make(element, listed() / kWarp);
-  counts = make(element, threads.count / kWarp);
-  list = make(builder.getI16Type(), listed());
+void ChangeEmitter::takeMemory(GridNestEmitter::Lists &lists,
+                               const GridNestEmitter::MakeScratch &make) {
+  auto [known, isNew] = lists.try_emplace(listed());
+  auto &[knownBits, knownCounts, knownList] = known->second;
+  if (isNew) {
+    Type element = builder.getI32Type();
+    knownBits = make(element, listed() / kWarp);
+    knownCounts = make(element, threads.count / kWarp);
+    knownList = make(builder.getI16Type(), listed());
+  }
+  bits = knownBits, counts = knownCounts, list = knownList;
 }
 
 void ChangeEmitter::doIf(Value condition, llvm::function_ref<void()> body) {
@@ -135,8 +142,15 @@ void ChangeEmitter::emitChoice(ElementEmitter::Region &region) {
 /// Whether the change is one, and of an element of the part of the rows that the nest makes.
 Value ChangeEmitter::isOwn(Value which) {
   SmallVector<AffineExpr> origin;
-  for (const BoxDim &box : nest.box)
+  for (const BoxDim &box : nest.box) {
     origin.push_back(box.base);
+    if (!box.mayBeEmpty)
+      continue;
+    // Behind the end there are no indices to read, and nothing is done with what is listed.
+    Value held = arith::MinUIOp::create(builder, loc, space.materialize(builder, loc, box.base),
+                                        number(box.size - 1));
+    origin.back() = space.addDim(box.size, false, held);
+  }
   ElementEmitter::Region region = regionOf(which, origin);
   emitChoice(region);
   Value own = elements.resolve(guard.getCondition(), region);
@@ -406,7 +420,7 @@ void GridNestEmitter::fillRows(LoopNest &nest, const RowLoops &fill) {
 
 void GridNestEmitter::changeRows(LoopNest &nest, const RowChanges &rows) {
   ChangeEmitter changes(elements, threads, nest, rows);
-  changes.makeMemory(makeScratch);
+  changes.takeMemory(lists, makeScratch);
   auto round = [&](Value first) {
     changes.findOwn(first);
     forBox(nest, threads, lanesOf(nest),

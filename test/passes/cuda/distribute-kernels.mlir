@@ -225,3 +225,15 @@ func.func @one_column(%a: tensor<65536x1xf32>) -> tensor<1xf32> {
   %0 = nn.reduce sum %a dims = [0] : tensor<65536x1xf32> -> tensor<1xf32>
   return %0 : tensor<1xf32>
 }
+
+// Several nests list their changes in one memory.
+// CHECK-LABEL: gpu.func @one_list(
+// CHECK-SAME: xi16, #gpu.address_space<workgroup>>
+// CHECK-NOT: xi16, #gpu.address_space<workgroup>>
+// CHECK-SAME: kernel
+func.func @one_list(%x: tensor<5000x8xf32>, %i: tensor<9000x1xi64>, %u: tensor<9000x8xf32>, %v: tensor<9000x8xf32>) -> tensor<5000x8xf32> {
+  %0 = nn.scatter add %x, %i, %u indexed = [0] operand_batch = [] indices_batch = [] : (tensor<5000x8xf32>, tensor<9000x1xi64>, tensor<9000x8xf32>) -> tensor<5000x8xf32>
+  %1 = nn.scatter max %x, %i, %v indexed = [0] operand_batch = [] indices_batch = [] : (tensor<5000x8xf32>, tensor<9000x1xi64>, tensor<9000x8xf32>) -> tensor<5000x8xf32>
+  %2 = nn.add %0, %1 : tensor<5000x8xf32>
+  return %2 : tensor<5000x8xf32>
+}

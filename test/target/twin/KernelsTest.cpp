@@ -231,6 +231,28 @@ static std::vector<KernelCase> changedRows() {
                          rows + ", " + at + ", " + from + ") -> " + rows + "\n" + more + "\n}",
                      {{-2, 2}, {-1, 9}, {-2, 2}}});
   }
+  // Units of the other operand are behind the end of what is changed: they read no indices.
+  cases.push_back(
+      {"behind_the_end",
+       "func.func @behind_the_end(%i: tensor<4x200x1xi64>, %d: tensor<4x300xf32>, "
+       "%u: tensor<4x200xf32>, %e: tensor<8x300xf32>) -> tensor<12x300xf32> {\n"
+       "  %a = nn.scatter add %d, %i, %u indexed = [1] operand_batch = [0] indices_batch = [0] : "
+       "(tensor<4x300xf32>, tensor<4x200x1xi64>, tensor<4x200xf32>) -> tensor<4x300xf32>\n"
+       "  %b = nn.concat %a, %e dim = 0 : (tensor<4x300xf32>, tensor<8x300xf32>) -> "
+       "tensor<12x300xf32>\n  return %b : tensor<12x300xf32>\n}",
+       {{-1, 300}, {-2, 2}}});
+  // Three nests of one kernel list their changes in the same memory.
+  std::string many = "tensor<50x8xf32>", updates = "tensor<300x8xf32>", text;
+  for (std::string number : {"0", "1", "2"})
+    text += "  %a" + number + " = nn.scatter max %x, %i, %u" + number +
+            " indexed = [0] operand_batch = [] indices_batch = [] : (" + many +
+            ", tensor<300x1xi64>, " + updates + ") -> " + many + "\n";
+  cases.push_back({"one_list",
+                   "func.func @one_list(%i: tensor<300x1xi64>, %x: " + many + ", %u0: " + updates +
+                       ", %u1: " + updates + ", %u2: " + updates + ") -> " + many + " {\n" + text +
+                       "  %b = nn.add %a0, %a1 : " + many + "\n  %c = nn.add %b, %a2 : " + many +
+                       "\n  return %c : " + many + "\n}",
+                   {{-1, 50}, {-2, 2}}});
   return cases;
 }
 
