@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/nn/AttentionLibrary.h"
 
+#include "mlir/IR/Remarks.h"
+
 using namespace mlir;
 using namespace weft;
 
-bool nn::AttentionLibrary::does(const AttentionHead &head, Builder &builder) const {
+bool nn::AttentionLibrary::does(const AttentionHead &head, Builder &builder, Location loc) const {
   if (!target)
     return true;
   auto tensor = [&](int64_t sequence, int64_t size) {
@@ -24,5 +26,12 @@ bool nn::AttentionLibrary::does(const AttentionHead &head, Builder &builder) con
                        {tensor(head.rows, head.width)}};
   if (head.hasMask)
     layout.operands.push_back(tensor(head.rows, head.columns));
-  return target->takes(layout);
+  if (target->takes(layout))
+    return true;
+  remark::missed(loc, remark::RemarkOpts::name("NotOfLibrary").category("nn-raise-attention"))
+      << ("attention stays products and a softmax: the library of the target does no heads of " +
+          Twine(head.depth) + " and " + Twine(head.width) + " in its type" +
+          (head.hasMask ? " with a mask" : ""))
+             .str();
+  return false;
 }

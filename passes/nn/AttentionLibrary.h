@@ -21,8 +21,9 @@ struct AttentionLibrary {
   const Target *target = nullptr;
   mlir::Type element;
 
-  /// Asks for one head of one batch entry: how many there are is the same to a library.
-  bool does(const AttentionHead &head, mlir::Builder &builder) const;
+  /// Asks for one head of one batch entry: how many there are is the same to a library. That it
+  /// does not is a remark at `loc`.
+  bool does(const AttentionHead &head, mlir::Builder &builder, mlir::Location loc) const;
 };
 
 } // namespace weft::nn

@@ -458,7 +458,7 @@ bool Matcher::isOfLibrary(const Scores &scores, const Products &products) {
       {extentOf(products.query, products.row), extentOf(products.key, products.column),
        extentOf(products.query, products.depth), extentOf(products.value, products.out),
        scores.scale, scores.causal, !scores.masks.empty()},
-      b);
+      b, softmax.getLoc());
 }
 
 bool Matcher::run() {
