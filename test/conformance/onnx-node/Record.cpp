@@ -5,6 +5,7 @@
 #include "Compile.h"
 
 #include "dialects/nn/IR/Nn.h"
+#include "weft/Support/OutputFile.h"
 #include "weft/Target/Cuda/Image.h"
 #include "weft/Testing/InProcess/InProcess.h"
 
@@ -111,18 +112,17 @@ bool conformance::writeCases(const std::vector<RecordedCase> &cases, const std::
     append(file, recorded);
     kinds.insert(recorded.ops.begin(), recorded.ops.end());
   }
-  std::error_code code;
-  llvm::raw_fd_ostream stream(path, code);
-  if (!code) {
-    stream << file;
-    stream.close();
-    code = stream.error();
-    stream.clear_error();
+  OutputFile output;
+  llvm::Error wrong = output.open(path);
+  if (!wrong) {
+    output.os() << file;
+    wrong = output.commit();
   }
-  if (code)
-    out << "cannot write '" << path << "': " << code.message() << '\n';
-  else
-    out << path << ": " << cases.size() << " cases, " << file.size() << " bytes, " << kinds.size()
-        << " pairs of an op and an element type\n";
-  return !code;
+  if (wrong) {
+    out << llvm::toString(std::move(wrong)) << '\n';
+    return false;
+  }
+  out << path << ": " << cases.size() << " cases, " << file.size() << " bytes, " << kinds.size()
+      << " pairs of an op and an element type\n";
+  return true;
 }
