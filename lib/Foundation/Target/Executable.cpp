@@ -6,6 +6,7 @@
 #include "weft/Target/NativeCode.h"
 #include "weft/runtime/Seal.h"
 
+#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -78,9 +79,13 @@ llvm::Expected<std::string> findLinker(llvm::StringRef wanted) {
                                  " in PATH; install one (apt-get install g++)");
 }
 
-} // namespace
+/// GNU ld has such sections behind all that the system touches before `main`. So what is cut off
+/// there still starts, and says so.
+constexpr const char *kLastSection = ".lrodata.weft";
 
-namespace {
+/// What stands first in that section until `moveLoaderName` finds it, with zeros to its length.
+constexpr llvm::StringLiteral kLoaderPlace = "weft: here the file shall name the system's loader";
+constexpr size_t kLoaderPlaceBytes = 256;
 
 /// The relocatable object that holds the blob and the kernel table, with the symbols of
 /// runtime/include/weft/runtime/Program.h.
@@ -103,7 +108,12 @@ public:
     return llvm::Error::success();
   }
 
+  /// The blob, and in front of it the place for the loader's name.
   void addBlob(llvm::ArrayRef<uint8_t> blob) {
+    std::string place = kLoaderPlace.str();
+    place.resize(kLoaderPlaceBytes);
+    hidden(llvm::ConstantDataArray::getString(context, place, /*AddNull=*/false), 64)
+        ->setSection(kLastSection);
     add("weft_program_blob", llvm::ConstantDataArray::get(context, blob), 64)
         ->setSection(kLastSection);
     add("weft_program_blob_size", llvm::ConstantInt::get(word, blob.size()), 8);
@@ -135,10 +145,6 @@ public:
   }
 
 private:
-  /// GNU ld has such sections behind all that the system's loader touches. So what is cut off there
-  /// still starts, and says so.
-  static constexpr const char *kLastSection = ".lrodata.weft";
-
   llvm::GlobalVariable *add(llvm::StringRef name, llvm::Constant *value, unsigned alignment) {
     auto *global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
                                             llvm::GlobalValue::ExternalLinkage, value, name);
@@ -272,20 +278,47 @@ static llvm::Error runLinker(const std::string &linker, const ScratchDirectory &
                                  (text ? "\n" + (*text)->getBuffer().str() : ""));
 }
 
+/// Has the system read the name of its loader at `place` of the file instead of at its beginning.
+/// That is the first thing it reads, before it gives the process a new image. So it refuses a file
+/// that is cut off before `place` ("Input/output error"), which would end in a signal otherwise:
+/// what the loader needs would be missing.
+static void moveLoaderName(llvm::MutableArrayRef<char> file, size_t place) {
+  using namespace llvm::ELF;
+  auto &header = *reinterpret_cast<Elf64_Ehdr *>(file.data());
+  if (!header.checkMagic() || header.getFileClass() != ELFCLASS64)
+    return;
+  llvm::MutableArrayRef<Elf64_Phdr> segments(
+      reinterpret_cast<Elf64_Phdr *>(file.data() + header.e_phoff), header.e_phnum);
+  llvm::MutableArrayRef<Elf64_Shdr> sections(
+      reinterpret_cast<Elf64_Shdr *>(file.data() + header.e_shoff), header.e_shnum);
+  for (Elf64_Phdr &segment : segments) {
+    if (segment.p_type != PT_INTERP || segment.p_filesz > kLoaderPlaceBytes)
+      continue;
+    llvm::MutableArrayRef<char> name = file.slice(place, kLoaderPlaceBytes);
+    llvm::fill(name, 0);
+    llvm::copy(file.slice(segment.p_offset, segment.p_filesz), name.begin());
+    // `strip` and its kin go by sections.
+    for (Elf64_Shdr &section : sections)
+      if (section.sh_offset == segment.p_offset && section.sh_size == segment.p_filesz)
+        section.sh_offset = place;
+    segment.p_offset = place;
+  }
+}
+
 /// Writes the linked file and the seal behind it.
 static llvm::Error writeSealed(const std::string &linked, llvm::ArrayRef<uint8_t> program,
                                llvm::raw_ostream &out) {
-  auto file =
-      llvm::MemoryBuffer::getFile(linked, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto file = llvm::WritableMemoryBuffer::getFile(linked);
   if (!file)
     return llvm::createStringError("cannot read what was linked, '" + linked +
                                    "': " + file.getError().message());
-  llvm::StringRef bytes = (*file)->getBuffer();
+  llvm::StringRef bytes = (*file)->MemoryBuffer::getBuffer();
   llvm::StringRef blob(reinterpret_cast<const char *>(program.data()), program.size());
-  size_t offset = bytes.find(blob);
-  if (offset == llvm::StringRef::npos)
+  size_t offset = bytes.find(blob), place = bytes.find(kLoaderPlace);
+  if (offset == llvm::StringRef::npos || place == llvm::StringRef::npos)
     return llvm::createStringError(
         "the linked file does not hold the program as it is; is '--linker' one that packs?");
+  moveLoaderName((*file)->getBuffer(), place);
   runtime::Seal seal = runtime::makeSeal(bytes.data(), bytes.size(), offset, blob.size());
   out << bytes << llvm::StringRef(reinterpret_cast<const char *>(&seal), sizeof seal);
   return llvm::Error::success();
