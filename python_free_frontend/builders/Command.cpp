@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "python_free_frontend/builders/Command.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -10,25 +10,22 @@ using namespace llvm;
 
 namespace weft::builders {
 
-int runBuild(StringRef spec, const BuildOptions &options) {
+Expected<Outcome> runBuild(StringRef spec, const BuildOptions &options) {
   Expected<WriteSummary> summary = build(spec, options);
-  if (!summary) {
-    errs() << "error: " << toString(summary.takeError()) << "\n";
-    return 1;
-  }
-  errs() << options.output << ": " << summary->nodes << " nodes, " << summary->parameters
-         << " parameters (" << format("%.1f", double(summary->weightBytes) / 1e6) << " MB "
-         << (!options.withWeights ? "declared, not written"
-             : summary->external  ? "in " + options.output + ".data"
-                                  : "in the file")
-         << ")\n";
-  if (!summary->unused.empty()) {
-    errs() << "note: the model does not use " << summary->unused.size()
-           << " tensors of the checkpoint: ";
-    interleaveComma(summary->unused, errs());
-    errs() << "\n";
-  }
-  return 0;
+  if (!summary)
+    return summary.takeError();
+  Outcome outcome;
+  raw_string_ostream(outcome.summary)
+      << options.output << ": " << summary->nodes << " nodes, " << summary->parameters
+      << " parameters (" << format("%.1f", double(summary->weightBytes) / 1e6) << " MB "
+      << (!options.withWeights ? "declared, not written"
+          : summary->external  ? "in " + options.output + ".data"
+                               : "in the file")
+      << ")";
+  if (!summary->unused.empty())
+    outcome.notes.push_back("the model does not use " + std::to_string(summary->unused.size()) +
+                            " tensors of the checkpoint: " + join(summary->unused, ", "));
+  return outcome;
 }
 
 } // namespace weft::builders

@@ -4,12 +4,12 @@
 #define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_COMMAND_H
 
 #include "python_free_frontend/builders/Builders.h"
+#include "weft/Support/Outcome.h"
 
 namespace weft::builders {
 
-/// Builds the model that `spec` asks for and tells on stderr what was written, or what is wrong.
-/// Returns the exit code, 0 or 1.
-int runBuild(llvm::StringRef spec, const BuildOptions &options);
+/// Builds the model that `spec` asks for; the outcome is what was written.
+llvm::Expected<Outcome> runBuild(llvm::StringRef spec, const BuildOptions &options);
 
 } // namespace weft::builders
 

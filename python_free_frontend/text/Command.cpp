@@ -15,30 +15,27 @@ using namespace llvm;
 namespace weft::text {
 namespace {
 
-Error toText(MemoryBuffer &input, raw_ostream &os) {
-  std::string name = input.getBufferIdentifier().str();
+Error toText(MemoryBuffer &input, raw_ostream &os, Outcome &outcome) {
+  std::string name = input.getBufferIdentifier().str() + ": ";
   // The scan bounds what a hostile file may cost before protobuf reads it.
   onnx::ScanLimits limits;
   limits.inlineBytes = UINT64_MAX;
+  limits.anyNames = true; // quoted in the text
   onnx::Skeleton scanned;
   onnx::Model model;
   if (Error wrong = onnx::prescanModel(input.getBuffer(), limits, scanned))
-    return createStringError(name + ": error: " + toString(std::move(wrong)));
+    return createStringError(name + toString(std::move(wrong)));
   if (!model.ParseFromString(scanned.bytes))
-    return createStringError(inconvertibleErrorCode(),
-                             "%s: error: protobuf cannot read the model; files "
-                             "above 2 GiB need external data",
-                             name.c_str());
+    return createStringError(name + "protobuf cannot read the model; files above 2 GiB need "
+                                    "external data");
   if (scanned.numUnknownFields)
-    errs() << name << ": warning: " << scanned.numUnknownFields
-           << " fields are newer than our schema, left out; first " << scanned.firstUnknownField
-           << "\n";
+    outcome.warnings.push_back(name + std::to_string(scanned.numUnknownFields) +
+                               " fields are newer than our schema, left out; first " +
+                               scanned.firstUnknownField);
   for (const std::string &omission : findOmissions(model))
-    errs() << input.getBufferIdentifier() << ": warning: " << omission << "\n";
-  if (Error error = writeText(model, os))
-    return createStringError(inconvertibleErrorCode(), "%s: error: %s",
-                             input.getBufferIdentifier().str().c_str(),
-                             toString(std::move(error)).c_str());
+    outcome.warnings.push_back(name + omission);
+  if (Error wrong = writeText(model, os))
+    return createStringError(name + toString(std::move(wrong)));
   return Error::success();
 }
 
@@ -48,39 +45,32 @@ Error toModel(MemoryBuffer &input, raw_ostream &os) {
     return model.takeError();
   std::string bytes;
   if (!model->SerializeToString(&bytes))
-    return createStringError(inconvertibleErrorCode(),
-                             "%s: error: the model exceeds protobuf's limit of "
-                             "2 GiB; keep large tensors in external data",
-                             input.getBufferIdentifier().str().c_str());
+    return createStringError(input.getBufferIdentifier() +
+                             ": the model exceeds protobuf's limit of 2 GiB; keep large tensors in "
+                             "external data");
   os << bytes;
   return Error::success();
 }
 
-int fail(const std::string &why) {
-  errs() << "error: " << why << "\n";
-  return 1;
-}
-
 } // namespace
 
-int runText(bool isToText, const std::string &input, const std::string &output) {
+Expected<Outcome> runText(bool isToText, const std::string &input, const std::string &output) {
   auto buffer = MemoryBuffer::getFileOrSTDIN(input,
                                              /*IsText=*/false,
                                              /*RequiresNullTerminator=*/false);
   if (!buffer)
-    return fail("cannot read '" + input + "': " + buffer.getError().message());
+    return createStringError("cannot read '" + input + "': " + buffer.getError().message());
   OutputFile file;
   if (sys::fs::equivalent(input, output))
-    return fail("'" + output + "' is the input itself; name another file");
+    return createStringError("'" + output + "' is the input itself; name another file");
   if (Error error = file.open(output))
-    return fail(toString(std::move(error)));
-  if (Error error = (isToText ? toText : toModel)(**buffer, file.os())) {
-    errs() << toString(std::move(error)) << "\n";
-    return 1;
-  }
+    return error;
+  Outcome outcome;
+  if (Error error = isToText ? toText(**buffer, file.os(), outcome) : toModel(**buffer, file.os()))
+    return error;
   if (Error error = file.commit())
-    return fail(toString(std::move(error)));
-  return 0;
+    return error;
+  return outcome;
 }
 
 } // namespace weft::text

@@ -3,13 +3,13 @@
 #ifndef WEFT_PYTHON_FREE_FRONTEND_TEXT_COMMAND_H
 #define WEFT_PYTHON_FREE_FRONTEND_TEXT_COMMAND_H
 
-#include <string>
+#include "weft/Support/Outcome.h"
+#include "llvm/Support/Error.h"
 
 namespace weft::text {
 
-/// Converts the model file `input` to text, or back; "-" are the standard streams. What is wrong is
-/// told on stderr. Returns the exit code, 0 or 1.
-int runText(bool toText, const std::string &input, const std::string &output);
+/// Converts the model file `input` to text, or back; "-" are the standard streams.
+llvm::Expected<Outcome> runText(bool toText, const std::string &input, const std::string &output);
 
 } // namespace weft::text
 

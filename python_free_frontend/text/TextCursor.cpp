@@ -26,7 +26,7 @@ bool TextCursor::fail(const Twine &what, size_t where) {
   size_t line = before.count('\n') + 1;
   size_t lineStart = before.rfind('\n');
   size_t column = where - (lineStart == StringRef::npos ? 0 : lineStart + 1) + 1;
-  problem = (fileName + ":" + Twine(line) + ":" + Twine(column) + ": error: " + what).str();
+  problem = (fileName + ":" + Twine(line) + ":" + Twine(column) + ": " + what).str();
   return false;
 }
 

@@ -9,7 +9,7 @@
 
 namespace weft::text {
 
-/// Reads a model. The error is "fileName:line:column: error: ..." with what was
+/// Reads a model. The error is "fileName:line:column: ..." with what was
 /// expected. Text may come from anyone: time is linear in its length, nesting
 /// is limited, and every number is checked against its type.
 llvm::Expected<onnx::Model> readText(llvm::StringRef text, llvm::StringRef fileName);

@@ -18,32 +18,28 @@ static mlir::OwningOpRef<mlir::ModuleOp> readInput(const TranslateOptions &optio
                         : mlir::parseSourceFile<mlir::ModuleOp>(options.input, &context);
 }
 
-static int fail(const std::string &why) {
-  llvm::errs() << "error: " << why << '\n';
-  return 1;
-}
-
-int weft::onnx::runTranslate(const TranslateOptions &options) {
+llvm::Expected<bool> weft::onnx::runTranslate(const TranslateOptions &options) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<OnnxDialect>();
   weft::DiagnosticHandler diagnostics(&context);
   mlir::OwningOpRef<mlir::ModuleOp> module = readInput(options, context);
   if (!module)
-    return 1;
+    return false;
   weft::OutputFile file;
   if (llvm::sys::fs::equivalent(options.input, options.output))
-    return fail("'" + options.output + "' is the input itself; name another file");
+    return llvm::createStringError("'" + options.output +
+                                   "' is the input itself; name another file");
   if (llvm::Error error = file.open(options.output))
-    return fail(llvm::toString(std::move(error)));
+    return error;
   if (options.toText) {
     mlir::OpPrintingFlags flags;
     if (options.locations)
       flags.enableDebugInfo();
     module->print(file.os(), flags);
   } else if (failed(exportModel(*module, file.os()))) {
-    return 1;
+    return false;
   }
   if (llvm::Error error = file.commit())
-    return fail(llvm::toString(std::move(error)));
-  return 0;
+    return error;
+  return true;
 }

@@ -4,6 +4,7 @@
 #define WEFT_PYTHON_FREE_FRONTEND_TRANSLATE_COMMAND_H
 
 #include "python_free_frontend/importer/Importer.h"
+#include "llvm/Support/Error.h"
 
 #include <string>
 
@@ -16,8 +17,8 @@ struct TranslateOptions {
   ImportOptions import;
 };
 
-/// What is wrong is told on stderr. Returns the exit code, 0 or 1.
-int runTranslate(const TranslateOptions &options);
+/// Whether it was done; false where diagnostics at nodes of the model have told on stderr why not.
+llvm::Expected<bool> runTranslate(const TranslateOptions &options);
 
 } // namespace weft::onnx
 

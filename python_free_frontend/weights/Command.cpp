@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "python_free_frontend/weights/Command.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -25,35 +25,30 @@ Expected<std::unique_ptr<TensorStore>> openStore(const WeightFiles &files,
   return openSafetensors(files.paths);
 }
 
-void list(const char *what, const std::vector<std::string> &names) {
-  if (names.empty())
-    return;
-  errs() << "note: " << names.size() << what << ": ";
-  interleaveComma(names, errs());
-  errs() << '\n';
-}
-
 } // namespace
 
-int runReplace(const WeightFiles &files, const ReplaceOptions &options,
-               OpenCheckpoint openCheckpoint) {
+Expected<Outcome> runReplace(const WeightFiles &files, const ReplaceOptions &options,
+                             OpenCheckpoint openCheckpoint) {
   auto store = openStore(files, openCheckpoint);
   Expected<ReplaceSummary> summary =
       store ? replaceWeights(**store, options) : Expected<ReplaceSummary>(store.takeError());
-  if (!summary) {
-    errs() << "error: " << toString(summary.takeError()) << '\n';
-    return 1;
-  }
+  if (!summary)
+    return summary.takeError();
+  Outcome outcome;
   if (summary->unknownFields)
-    errs() << "warning: left out " << summary->unknownFields
-           << " fields of the model that the standard does not know\n";
+    outcome.warnings.push_back("left out " + std::to_string(summary->unknownFields) +
+                               " fields of the model that the standard does not know");
+  auto list = [&](const char *what, const std::vector<std::string> &names) {
+    if (!names.empty())
+      outcome.notes.push_back(std::to_string(names.size()) + what + ": " + join(names, ", "));
+  };
   list(" initializers keep the model's values", summary->kept);
   list(" tensors are left out", summary->unused);
-  errs() << options.output << ": " << summary->replaced << " initializers replaced ("
-         << format("%.1f", double(summary->bytes) / 1e6) << " MB "
-         << (summary->external ? "in " + options.output + ".data" : std::string("in the file"))
-         << ")\n";
-  return 0;
+  raw_string_ostream(outcome.summary)
+      << options.output << ": " << summary->replaced << " initializers replaced ("
+      << format("%.1f", double(summary->bytes) / 1e6) << " MB "
+      << (summary->external ? "in " + options.output + ".data" : std::string("in the file")) << ")";
+  return outcome;
 }
 
 } // namespace weft::weights

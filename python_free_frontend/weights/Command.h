@@ -4,6 +4,7 @@
 #define WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_COMMAND_H
 
 #include "python_free_frontend/weights/ReplaceWeights.h"
+#include "weft/Support/Outcome.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace weft::weights {
@@ -18,10 +19,9 @@ struct WeightFiles {
   int64_t step = -1;              // of a checkpoint; negative = the newest
 };
 
-/// Gives the model the weights of `files` and tells on stderr what was replaced, or what is wrong.
-/// Returns the exit code, 0 or 1.
-int runReplace(const WeightFiles &files, const ReplaceOptions &options,
-               OpenCheckpoint openCheckpoint);
+/// Gives the model the weights of `files`; the outcome is what was replaced.
+llvm::Expected<Outcome> runReplace(const WeightFiles &files, const ReplaceOptions &options,
+                                   OpenCheckpoint openCheckpoint);
 
 } // namespace weft::weights
 

@@ -62,7 +62,7 @@ public:
     for (const std::string &fault : faults)
       text += "\n  " + fault;
     return createStringError(inconvertibleErrorCode(),
-                             "%s\nmap names with --map 'REGEX=REPLACEMENT' (an empty replacement "
+                             "%s\n  map names with --map 'REGEX=REPLACEMENT' (an empty replacement "
                              "leaves tensors out), or add --allow-missing, --allow-extra",
                              text.c_str());
   }

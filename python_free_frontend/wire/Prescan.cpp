@@ -97,6 +97,14 @@ static void patchLength(std::string &out, size_t at) {
     out[at + i] = static_cast<char>((length & 0x7f) | (i + 1 < kLengthBytes ? 0x80 : 0));
 }
 
+/// Whether the field is a name, which the standard wants to be an identifier, and no free text.
+static bool isName(const FieldDescriptor *field) {
+  return field->type() == FieldDescriptor::TYPE_STRING && field->name() != "doc_string" &&
+         field->containing_type() != weft::onnx::StringStringEntry::descriptor();
+}
+
+static bool isControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
 static bool holdsPayload(int field) {
   switch (field) {
   case Tensor::kRawDataFieldNumber:
@@ -248,6 +256,11 @@ bool Scanner::scanField(const FieldDescriptor *known, const Field &field, unsign
        !known->enum_type()->FindValueByNumber(static_cast<int>(field.varint))))
     return fail(field.begin,
                 "field '" + known->name() + "' has the unknown value " + llvm::Twine(field.varint));
+  llvm::StringRef content = file.slice(field.value, field.end);
+  if (!limits.anyNames && isName(known) && llvm::any_of(content, isControl))
+    return fail(field.begin, "the name '" + content +
+                                 "' holds a control character, an end of a line or the like; "
+                                 "give it another");
   // A packed number may take one byte here and eight, twice over while the
   // array grows, once parsed; a string at least its own object.
   uint64_t size = field.end - field.value;

@@ -20,6 +20,9 @@ struct ScanLimits {
   /// What the model may take in memory while it is imported, as estimated from
   /// the numbers of its parts; raised to 4 times the file for larger files.
   uint64_t memoryBytes = uint64_t(1) << 30;
+  /// Whether names may hold ends of lines and other control characters, which would let a model
+  /// write lines of its own into listings, traces and comments of kernels.
+  bool anyNames = false;
 };
 
 /// A payload that was left in the file.

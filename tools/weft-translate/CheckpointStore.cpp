@@ -75,7 +75,7 @@ Expected<std::unique_ptr<weights::TensorStore>> openCheckpointStore(const std::s
     return createStringError(inconvertibleErrorCode(), "%s", status.text().c_str());
   for (const std::string &warning : warnings)
     runtime::tellWarning("weft-translate", warning);
-  errs() << "reading " << file->path() << '\n';
+  errs() << runtime::messageText("reading " + file->path()) << '\n';
   return std::unique_ptr<weights::TensorStore>(std::make_unique<CheckpointStore>(std::move(file)));
 }
 

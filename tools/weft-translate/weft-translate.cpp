@@ -11,6 +11,29 @@
 
 using namespace weft;
 
+constexpr llvm::StringLiteral kTool = "weft-translate";
+
+static int tell(llvm::Error wrong) {
+  if (!wrong)
+    return 0;
+  runtime::Progress::hide();
+  runtime::tellError(kTool, llvm::toString(std::move(wrong)));
+  return 1;
+}
+
+static int tell(llvm::Expected<Outcome> outcome) {
+  if (!outcome)
+    return tell(outcome.takeError());
+  runtime::Progress::hide();
+  for (const std::string &warning : outcome->warnings)
+    runtime::tellWarning(kTool, warning);
+  for (const std::string &note : outcome->notes)
+    llvm::errs() << kTool << ": note: " << runtime::messageText(note) << '\n';
+  if (!outcome->summary.empty())
+    llvm::errs() << runtime::messageText(outcome->summary) << '\n';
+  return 0;
+}
+
 static int build(Request &request) {
   std::optional<runtime::Progress> progress;
   request.build.output = request.output;
@@ -21,7 +44,7 @@ static int build(Request &request) {
     if (done == total)
       progress.reset();
   };
-  return builders::runBuild(request.spec, request.build);
+  return tell(builders::runBuild(request.spec, request.build));
 }
 
 static int run(Request &request) {
@@ -36,20 +59,21 @@ static int run(Request &request) {
     return build(request);
   runtime::Progress progress(true, command.substr(2) + " of '" + input + "'");
   if (command == "--onnx-to-text" || command == "--text-to-onnx")
-    return text::runText(command == "--onnx-to-text", input, output);
+    return tell(text::runText(command == "--onnx-to-text", input, output));
   if (command == "--onnx-to-mlir" || command == "--mlir-to-onnx") {
     request.translate.toText = command == "--onnx-to-mlir";
     request.translate.input = input;
     request.translate.output = output;
     request.translate.import.hintAtMissingData = "; --allow-missing-data reads the model without";
-    return onnx::runTranslate(request.translate);
+    llvm::Expected<bool> done = onnx::runTranslate(request.translate);
+    return done ? !*done : tell(done.takeError());
   }
   request.replace.model = input;
   request.replace.output = output;
   // What a checkpoint does not hold was not trained: single numbers, and what the program does not
   // use.
   request.replace.allowMissing |= command == "--export-onnx";
-  return weights::runReplace(request.weights, request.replace, openCheckpointStore);
+  return tell(weights::runReplace(request.weights, request.replace, openCheckpointStore));
 }
 
 int main(int argc, char **argv) {
@@ -59,7 +83,7 @@ int main(int argc, char **argv) {
   std::string answer;
   std::string wrong = readRequest({argv + 1, argv + argc}, request, answer);
   if (!wrong.empty()) {
-    runtime::tellError("weft-translate", wrong);
+    runtime::tellError(kTool, wrong);
     return 2;
   }
   if (!answer.empty()) {

@@ -26,8 +26,7 @@ inline llvm::StringRef nodeName(mlir::Location loc) { return describeLocation(lo
 /// The name of the node that an op comes from, or the op's own.
 std::string nodeName(mlir::Operation *op);
 
-/// Writes lines whose names may come from a hostile file: control characters
-/// must not reach the terminal.
+/// Writes lines whose names may come from a hostile file, as runtime::listingText has them.
 void writeSafely(llvm::StringRef text, llvm::raw_ostream &out);
 
 /// Prints a diagnostic and its notes, one line each:

@@ -4,6 +4,8 @@
 
 #include "weft/runtime/Terminal.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using weft::NodeLocation;
 
@@ -54,7 +56,7 @@ static llvm::StringRef nameOf(DiagnosticSeverity severity) {
 }
 
 void weft::writeSafely(llvm::StringRef text, llvm::raw_ostream &out) {
-  out << runtime::shownSafely(text);
+  out << runtime::listingText(text);
 }
 
 static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &stream) {
@@ -73,8 +75,12 @@ static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &stream) {
     out << " (" << where.opType << ')';
   if (!where.node.empty())
     out << ": ";
-  out << nameOf(diagnostic.getSeverity()) << ": " << diagnostic << '\n';
-  stream << weft::runtime::messageText(text);
+  out << nameOf(diagnostic.getSeverity()) << ": ";
+  std::string said = diagnostic.str();
+  // A note may be an operation as MLIR prints it, on several lines.
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Note)
+    said = llvm::join(llvm::split(said, '\n'), "\n  ");
+  stream << weft::runtime::messageText(text + said) << '\n';
 }
 
 void weft::printDiagnostic(const Diagnostic &diagnostic, llvm::raw_ostream &out) {

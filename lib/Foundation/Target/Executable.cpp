@@ -272,10 +272,12 @@ static llvm::Error runLinker(const std::string &linker, const ScratchDirectory &
   }
   if (code == 0)
     return llvm::Error::success();
-  auto text = llvm::MemoryBuffer::getFile(log);
+  std::string said;
+  if (auto text = llvm::MemoryBuffer::getFile(log))
+    for (llvm::StringRef line : llvm::split((*text)->getBuffer().rtrim(), '\n'))
+      said += ("\n  " + line).str();
   return llvm::createStringError("'" + linker + "' failed with code " + std::to_string(code) +
-                                 (message.empty() ? "" : ": " + message) +
-                                 (text ? "\n" + (*text)->getBuffer().str() : ""));
+                                 (message.empty() ? "" : ": " + message) + said);
 }
 
 /// Has the system read the name of its loader at `place` of the file instead of at its beginning.

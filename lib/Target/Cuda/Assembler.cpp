@@ -5,6 +5,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -81,7 +82,7 @@ FailureOr<Assembled> weft::cuda::assemble(const std::string &assembler, const st
   int code = llvm::sys::ExecuteAndWait(assembler, arguments, std::nullopt, redirects,
                                        /*SecondsToWait=*/300, /*MemoryLimit=*/0, &why);
   if (code != 0) {
-    std::string said = StringRef(contentOf(messages)).trim().str();
+    std::string said = llvm::join(llvm::split(StringRef(contentOf(messages)).trim(), '\n'), "\n  ");
     return fail(Twine(assembler) + " ended with " + Twine(code) + (why.empty() ? "" : ", " + why) +
                 (said.empty() ? "" : ": " + said));
   }

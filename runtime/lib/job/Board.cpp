@@ -171,13 +171,13 @@ bool Board::open(const std::string &address, int64_t ranks, Board &result) {
 
 /// As much of `text` as there is room for, with its end: whole lines, and "..." for the others.
 static std::string fitted(const std::string &text, size_t room) {
-  const std::string cut = "...";
+  const std::string cut = "...", nextLine = "\n  ..."; // as messages go on
   if (text.size() < room)
     return text;
-  size_t most = room - 1 - cut.size();
-  size_t line = text.rfind('\n', most - 1);
+  size_t line = text.rfind('\n', room - 1 - nextLine.size());
   if (line != std::string::npos && line > 0)
-    return text.substr(0, line + 1) + cut;
+    return text.substr(0, line) + nextLine;
+  size_t most = std::min(room - 1 - cut.size(), text.find('\n'));
   // One line only: not within a letter of UTF-8.
   while (most > 0 && (text[most] & 0xc0) == 0x80)
     --most;

@@ -84,6 +84,18 @@ std::string bounded(std::string_view text, const Bound &bound) {
          " bytes left out) ... " + std::string(text.substr(to));
 }
 
+/// A message continues on lines that are indented. Any other line end is one of a name, behind
+/// which a file could have us tell what it likes.
+std::string withoutForeignLines(std::string_view text) {
+  std::string shown;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (text[i] == '\n' && text.substr(i + 1, 2) != "  ")
+      shown += "\\x0A";
+    else
+      shown += text[i];
+  return shown;
+}
+
 /// A line of stderr; its first word behind the tool is in colour where there are colours.
 std::string labelled(std::string_view tool, const char *colour, const char *word,
                      std::string_view text) {
@@ -113,7 +125,7 @@ void weft::runtime::tellLine(const char *format, va_list arguments) {
   std::string text(size_t(std::max(size, 0)), '\0');
   std::vsnprintf(text.data(), text.size() + 1, format, again);
   va_end(again);
-  text = "weft: " + text + '\n';
+  text = "weft: " + messageText(text) + '\n';
   emit(Stream::Err, text);
 }
 
@@ -135,6 +147,10 @@ std::string weft::runtime::shownSafely(std::string_view text) {
 }
 
 std::string weft::runtime::messageText(std::string_view text) {
+  return bounded(listingText(withoutForeignLines(text)), kText);
+}
+
+std::string weft::runtime::listingText(std::string_view text) {
   std::string shown = shownSafely(text), lines;
   for (std::string_view rest = shown; !rest.empty();) {
     size_t end = std::min(rest.find('\n'), rest.size());
@@ -143,7 +159,7 @@ std::string weft::runtime::messageText(std::string_view text) {
       lines += rest[end++];
     rest.remove_prefix(end);
   }
-  return bounded(lines, kText);
+  return lines;
 }
 
 void weft::runtime::tellError(std::string_view tool, std::string_view text) {

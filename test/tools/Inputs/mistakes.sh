@@ -2,31 +2,8 @@
 # What people get wrong, and what they are told: a table of commands, exit codes and words.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -u
+. "$(dirname "$0")/says.sh"
 cd "$1" || exit 1
-failures=0 checks=0
-
-# says CODE 'REGEX' COMMAND...: its exit code, and a line of what it prints.
-says() {
-  local code=$1 words=$2 found
-  shift 2
-  checks=$((checks + 1))
-  "$@" >said 2>&1 </dev/null
-  found=$?
-  [ $found -eq "$code" ] && grep -qE -- "$words" said && return
-  failures=$((failures + 1))
-  printf 'FAILED: %s\n  exit code %s, expected %s and a line like: %s\n' "$*" $found "$code" "$words"
-  head -12 said | sed 's/^/  | /'
-}
-# silent REGEX COMMAND...: nothing like it is said.
-silent() {
-  local words=$1
-  shift
-  checks=$((checks + 1))
-  "$@" >said 2>&1 </dev/null && ! grep -qE -- "$words" said && return
-  failures=$((failures + 1))
-  printf 'FAILED: %s\n  says: %s\n' "$*" "$words"
-  head -5 said
-}
 
 weft-translate --build mlp:layers=2,inputs=8,hidden=16,classes=4 -o mlp.onnx 2>/dev/null || exit 1
 weft-translate --build gpt2:layers=1,hidden=32,heads=2,vocab=256,seq=16 -o gpt.onnx 2>/dev/null || exit 1

@@ -108,11 +108,11 @@ TEST(Board, ALongTextEndsAtALineOrSaysThatItGoesOn) {
   constexpr size_t kMost = BoardSlot::kText - 1;
   EXPECT_EQ(shown(std::string(kMost, 'a')), std::string(kMost, 'a'));
   EXPECT_EQ(shown(std::string(kMost + 1, 'a')), std::string(kMost - 3, 'a') + "...");
-  EXPECT_EQ(shown(std::string(kMost - 4, 'a') + "\n" + "bbbb"),
-            std::string(kMost - 4, 'a') + "\n...");
-  EXPECT_EQ(shown(std::string(kMost - 3, 'a') + "\n" + "bbbb"),
-            std::string(kMost - 3, 'a') + "...");
-  EXPECT_EQ(shown("first\n" + std::string(kMost, 'b')), "first\n...");
+  EXPECT_EQ(shown(std::string(kMost - 6, 'a') + "\n" + "bbbbbb"),
+            std::string(kMost - 6, 'a') + "\n  ...");
+  EXPECT_EQ(shown(std::string(kMost - 5, 'a') + "\n" + "bbbbb"),
+            std::string(kMost - 5, 'a') + "...");
+  EXPECT_EQ(shown("first\n" + std::string(kMost, 'b')), "first\n  ...");
   // Letters of two bytes stay whole.
   EXPECT_EQ(shown(std::string(kMost - 4, 'a') + "\u00e9\u00e9\u00e9"),
             std::string(kMost - 4, 'a') + "...");

@@ -25,12 +25,12 @@ TEST(Terminal, ControlCharactersAreShownAsNumbers) {
 
 TEST(Terminal, OfLongLinesBothEndsAreTold) {
   std::string longest(4096, 'n');
-  EXPECT_EQ(messageText("short\n" + longest), "short\n" + longest);
+  EXPECT_EQ(listingText("short\n" + longest), "short\n" + longest);
   std::string text =
-      messageText("node '" + std::string(1'000'000, 'n') + "' is wrong: do this\nnext");
+      messageText("node '" + std::string(1'000'000, 'n') + "' is wrong: do this\n  next");
   EXPECT_EQ(text.substr(0, 8), "node 'nn");
   EXPECT_NE(text.find("n ... (996185 bytes left out) ... n"), text.npos);
-  std::string end = "n' is wrong: do this\nnext";
+  std::string end = "n' is wrong: do this\n  next";
   EXPECT_EQ(text.substr(text.size() - end.size()), end);
   EXPECT_LT(text.size(), 4096u);
 }
@@ -40,10 +40,15 @@ TEST(Terminal, WhatIsNoTextIsBoundedToo) {
   EXPECT_LT(messageText(std::string(1'000'000, '\n')).size(), 70'000u);
   std::string lines;
   for (int i = 0; i < 100'000; ++i)
-    lines += "line " + std::to_string(i) + "\n";
+    lines += "\n  line " + std::to_string(i);
   std::string told = messageText(lines);
-  EXPECT_EQ(told.substr(0, 7), "line 0\n");
-  EXPECT_EQ(told.substr(told.size() - 11), "line 99999\n");
+  EXPECT_EQ(told.substr(0, 10), "\n  line 0\n");
+  EXPECT_EQ(told.substr(told.size() - 13), "\n  line 99999");
+}
+
+TEST(Terminal, NoNameBeginsALineOfItsOwn) {
+  EXPECT_EQ(messageText("node 'a\nweft: error: b\n' is wrong:\n  do\n\n  this\n"),
+            "node 'a\\x0Aweft: error: b\\x0A' is wrong:\n  do\\x0A\n  this\\x0A");
 }
 
 TEST(Terminal, NoCharacterIsCut) {

@@ -19,15 +19,18 @@ bool drawsOnStderr();
 /// Whether stderr shows colours: a terminal, unless NO_COLOR is set
 /// (no-color.org) or TERM is dumb.
 bool coloursOnStderr();
-/// "weft: ", the text and the line's end on stderr, in one write: a launcher puts together piece by
-/// piece what streams and ranks write.
+/// "weft: ", the text as a message (see messageText) and the line's end on stderr, in one write: a
+/// launcher puts together piece by piece what streams and ranks write.
 void tellLine(const char *format, va_list arguments);
 
 /// Text with names from files, which may be hostile: bytes of control characters, but tabs and ends
 /// of lines, and of what is no UTF-8 as \xHH, so that no command reaches a terminal.
 std::string shownSafely(std::string_view text);
-/// A message with such names: shown safely, and of a line past 4096 bytes, and of a text past 64
-/// KiB, the middle is left out, with a word of how many bytes that is.
+/// Lines with such names: shown safely, and of a line past 4096 bytes the middle is left out, with
+/// a word of how many bytes that is.
+std::string listingText(std::string_view text);
+/// A message with such names, in the same way; of a text past 64 KiB the middle is left out, too.
+/// It continues on lines that begin with two spaces: any other line end is one of a name, a number.
 std::string messageText(std::string_view text);
 /// "TOOL: error: TEXT" on stderr, in one write and without waiting for what was told before.
 void tellError(std::string_view tool, std::string_view text);

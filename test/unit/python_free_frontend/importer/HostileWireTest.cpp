@@ -67,6 +67,13 @@ TEST_F(HostileWireTest, LyingLengths) {
   expectRefused(std::string("\x02\x00", 2), "invalid field number 0");
   expectRefused(field(1, "x"), "field 'ir_version' has wire type 2");
   expectRefused(varint(7 << 3) + "\x01", "field 'graph' has wire type 0");
+  auto tensor = [](const std::string &fields) { return "\x08\x08" + field(7, field(5, fields)); };
+  expectRefused(tensor(varint(14 << 3) + "\x07"),
+                "model.graph.initializer[0].data_location: field 'data_location' has the unknown "
+                "value 7");
+  expectRefused(tensor(field(9, "a") + field(9, "b")),
+                "model.graph.initializer[0]: the tensor has raw_data twice");
+  expectRefused(tensor(field(1, "\x80")), "is not a valid model: protobuf rejects it");
 }
 
 TEST_F(HostileWireTest, DeepNesting) {
@@ -74,7 +81,7 @@ TEST_F(HostileWireTest, DeepNesting) {
   std::string graph;
   for (int i = 0; i < 2000; ++i)
     graph = field(1, field(4, "If") + field(5, field(6, graph)));
-  expectRefused("\x08\x08" + field(7, graph), "nested more than 96 deep");
+  expectRefused("\x08\x08" + field(7, graph), "messages are nested more than 96 deep");
   // Sequence of sequence of ... in a type.
   std::string type;
   for (int i = 0; i < 5000; ++i)
@@ -111,7 +118,8 @@ TEST_F(HostileWireTest, MillionsOfPartsStayWithinMemory) {
   std::string parts;
   while (parts.size() < (40u << 20))
     parts += node;
-  expectRefused("\x08\x08" + field(7, parts), "has more parts than 1024 MiB");
+  expectRefused("\x08\x08" + field(7, parts),
+                "the model has more parts than 1024 MiB of memory can hold; the file has 4194");
   parts.clear();
   while (parts.size() < (40u << 20))
     parts += field(1, ""); // inputs of one node, all absent
@@ -151,6 +159,35 @@ TEST_F(HostileWireTest, UnknownFieldsAreLeftOutAndSaid) {
 
 TEST_F(HostileWireTest, ControlCharactersDoNotReachTheTerminal) {
   Model model = reluModel();
-  model.mutable_graph()->mutable_node(0)->set_input(0, "a\x1b[2Jb");
-  expectRefused(model.SerializeAsString(), "reads 'a\\x1B[2Jb'");
+  // One of two bytes, which begins a sequence, too.
+  model.mutable_graph()->mutable_node(0)->set_input(0, "a\xc2\x9b"
+                                                       "2Jb");
+  expectRefused(model.SerializeAsString(), "reads 'a\\xC2\\x9B2Jb'");
+}
+
+TEST_F(HostileWireTest, NamesAreOnOneLine) {
+  auto refused = [&](const Model &model, const std::string &where) {
+    expectRefused(model.SerializeAsString(), where + ": the name '");
+    EXPECT_NE(log.find("holds a control character, an end of a line or the like; give it another"),
+              log.npos)
+        << log;
+    EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  };
+  Model model = reluModel();
+  model.mutable_graph()->mutable_node(0)->set_name("a\nmodel.onnx: fault: b");
+  refused(model, "model.graph.node[0].name");
+  model = reluModel();
+  model.mutable_graph()->mutable_output(0)->set_name("a\x1b[2J");
+  refused(model, "model.graph.output[0].name");
+  model = reluModel();
+  model.mutable_graph()->mutable_node(0)->add_attribute()->set_name("\x7f");
+  refused(model, "model.graph.node[0].attribute[0].name");
+  // Free text may have lines.
+  model = reluModel();
+  model.set_doc_string("two\nlines");
+  model.mutable_graph()->mutable_node(0)->set_doc_string("two\nlines");
+  StringStringEntry &entry = *model.add_metadata_props();
+  entry.set_key("notes");
+  entry.set_value("two\nlines");
+  EXPECT_TRUE(import(write("lines.onnx", model.SerializeAsString()))) << log;
 }

@@ -232,38 +232,37 @@ TEST(Text, RefusesDamagedTensors) {
 
 TEST(Text, NamesPlaceAndRemedy) {
   const std::pair<const char *, const char *> cases[] = {
-      {"", "t:1:1: error: expected the name of a graph, found the end of the "
+      {"", "t:1:1: expected the name of a graph, found the end of the "
            "text"},
-      {"g (x) => (y) {\n  y = Add(x,\n}", "t:3:1: error: expected the name of a value, found '}'"},
-      {"g () () {}", "t:1:6: error: expected '=>' between inputs and outputs, found '('"},
+      {"g (x) => (y) {\n  y = Add(x,\n}", "t:3:1: expected the name of a value, found '}'"},
+      {"g () () {}", "t:1:6: expected '=>' between inputs and outputs, found '('"},
       {"<ir_verson: 3> g () => () {}",
-       "t:1:2: error: unknown key 'ir_verson' of a model; keys are ir_version, "
+       "t:1:2: unknown key 'ir_verson' of a model; keys are ir_version, "
        "opset_import, producer_name, producer_version, domain, model_version, "
        "doc_string, metadata_props"},
-      {"g () => () <float[2] w = {1}> {}",
-       "t:1:13: error: the dimensions ask for 2 values, found 1"},
+      {"g () => () <float[2] w = {1}> {}", "t:1:13: the dimensions ask for 2 values, found 1"},
       {"g () => () <float[N] w = {1}> {}",
-       "t:1:13: error: a value needs dimensions that are numbers from 0 on"},
+       "t:1:13: a value needs dimensions that are numbers from 0 on"},
       {"g () => () <float[] w = {1}> {}",
-       "t:1:13: error: a value needs its dimensions, as in float[2, 3]; a "
+       "t:1:13: a value needs its dimensions, as in float[2, 3]; a "
        "scalar has none, as in float"},
-      {"g () => () <uint8[1] w = {256}> {}", "t:1:27: error: 256 does not fit in uint8, [0, 255]"},
-      {"g () => () <float w = {1e50}> {}", "t:1:24: error: 1e50 is out of the range of float"},
+      {"g () => () <uint8[1] w = {256}> {}", "t:1:27: 256 does not fit in uint8, [0, 255]"},
+      {"g () => () <float w = {1e50}> {}", "t:1:24: 1e50 is out of the range of float"},
       {"g () => () {a = B<c = []>()}",
-       "t:1:23: error: an empty list needs the type of its attribute, as in c: "
+       "t:1:23: an empty list needs the type of its attribute, as in c: "
        "ints = []"},
       {"g () => () {a = B<c = [1, \"x\"]>()}",
-       "t:1:27: error: expected a value of type int, found one of type string"},
+       "t:1:27: expected a value of type int, found one of type string"},
       {"g () => () {a = B<c: ints = 1>()}",
-       "t:1:29: error: attribute 'c' of type ints needs a list, [...]"},
+       "t:1:29: attribute 'c' of type ints needs a list, [...]"},
       {"g () => () {a = B<c: nits = 1>()}",
-       "t:1:22: error: 'nits' is not an attribute type; types are float, int, "
+       "t:1:22: 'nits' is not an attribute type; types are float, int, "
        "string, tensor, graph, sparse_tensor, type_proto, floats, ints, "
        "strings, tensors, graphs, sparse_tensors, type_protos"},
-      {"g () => () {\"a = B()}", "t:1:13: error: this string has no closing quote"},
-      {"g (flaot[2] x) => () {}", "t:1:9: error: expected ')' after the list of values, found '['"},
+      {"g () => () {\"a = B()}", "t:1:13: this string has no closing quote"},
+      {"g (flaot[2] x) => () {}", "t:1:9: expected ')' after the list of values, found '['"},
       {"g () => () {a = B<c = 99999999999999999999>()}",
-       "t:1:23: error: 99999999999999999999 does not fit in a signed 64-bit "
+       "t:1:23: 99999999999999999999 does not fit in a signed 64-bit "
        "integer"},
   };
   for (auto [text, fault] : cases)
@@ -283,10 +282,10 @@ TEST(Text, BoundsNesting) {
 TEST(Text, KeepsTheOrderOfTrainingInformation) {
   const std::string graph = "g () => () {\n}\n";
   EXPECT_EQ(faultOf(graph + "@training_info <update: [\"w\": \"v\"]>"),
-            "t:3:17: error: unknown key 'update' of @training_info; keys are "
+            "t:3:17: unknown key 'update' of @training_info; keys are "
             "initialization_binding, update_binding");
   EXPECT_EQ(faultOf(graph + "@training_info @algorithm " + graph + "@initialization " + graph),
-            "t:5:2: error: '@initialization' is not a part of a model; "
+            "t:5:2: '@initialization' is not a part of a model; "
             "'@training_info' is, with '@initialization' and '@algorithm', in "
             "this order");
 }
