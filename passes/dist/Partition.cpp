@@ -52,10 +52,9 @@ private:
     if (auto reshard = dyn_cast<ReshardOp>(op)) {
       const Placement &from = getPlacement(reshard.getInput().getType()).getValue();
       const Placement &to = getPlacement(reshard.getResult().getType()).getValue();
-      if (search.plan(from, to, elementBytes(reshard.getResult().getType())))
-        return success();
-      return reshard.emitError() << "cannot bring " << toString(mesh.getValue(), from) << " to "
-                                 << toString(mesh.getValue(), to);
+      bool found = search.plan(from, to, elementBytes(reshard.getResult().getType()));
+      assert(found && "a path leads to every placement that the verifier lets pass");
+      return success(found);
     }
     for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
       if (!getPlacement(type))

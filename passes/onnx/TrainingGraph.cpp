@@ -315,10 +315,7 @@ StringRef GraphConverter::nameOfState(Value state) {
 void GraphConverter::addOwnResults(SmallVectorImpl<Value> &results,
                                    SmallVectorImpl<DictionaryAttr> &attrs) {
   auto add = [&](Value value, StringRef attribute, StringRef name, bool inner) {
-    if (!value) {
-      error(function.getLoc()) << name << " of the training step: " << b.takeMessage();
-      return;
-    }
+    assert(value && "the loss and the rate are single numbers, updates are computed");
     results.push_back(value);
     NamedAttrList list;
     list.set(attribute, builder.getStringAttr(name));

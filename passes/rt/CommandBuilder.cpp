@@ -154,10 +154,9 @@ public:
     if (auto receive = dyn_cast<dist::ReceiveOp>(op))
       return RecvOp::create(builder, op->getLoc(), bufferOf(receive.getResult()), receive.getPeer(),
                             receive.getChannel(), 0);
-    if (SmallVector<TransitionOpInterface> transitions = transitionsOf(op); !transitions.empty())
-      return collective(transitions);
-    op->emitError("no command does this op");
-    return nullptr;
+    SmallVector<TransitionOpInterface> transitions = transitionsOf(op);
+    assert(!transitions.empty() && "specKind knows no other command");
+    return collective(transitions);
   }
 
 private:

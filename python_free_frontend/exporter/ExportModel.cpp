@@ -252,7 +252,8 @@ LogicalResult weft::onnx::exportModel(mlir::ModuleOp module, llvm::raw_ostream &
     return tooLarge(size);
   StreamAdaptor adaptor(out);
   google::protobuf::io::CopyingOutputStreamAdaptor stream(&adaptor);
-  if (!model.SerializeToZeroCopyStream(&stream) || !stream.Flush())
-    return module.emitError() << "cannot be serialised";
+  bool written = model.SerializeToZeroCopyStream(&stream) && stream.Flush();
+  assert(written && "no field is required, and a stream of LLVM takes everything");
+  (void)written;
   return success();
 }

@@ -209,8 +209,6 @@ Value AttentionNode::scores() {
   NnBuilder::Shape qs = n.b.shapeOf(q), ks = n.b.shapeOf(k);
   if (mode < 0 || mode > 3)
     return n.fail("'qk_matmul_output_mode' must be 0, 1, 2 or 3");
-  if (qs[1] % ks[1])
-    return n.fail("the query heads are no multiple of the key heads");
   SmallVector<int64_t> shape = {qs[0], qs[1], rows, columns};
   Value grouped = n.b.reshape(q, {qs[0], ks[1], qs[1] / ks[1], rows, qs[3]});
   // Labels are batch, key head, query head of it, query, depth and key.

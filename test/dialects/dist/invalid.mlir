@@ -758,3 +758,17 @@ module attributes {dist.mesh = #mesh, dist.place = array<i64: 0, 1, 2>} {
 // expected-error @below {{'dist.place': stage 1 has no chunk}}
 module attributes {dist.mesh = #mesh, dist.place = array<i64: 0, 0>} {
 }
+
+// -----
+
+// What is brought together stands at the end of a loop.
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
+module attributes {dist.mesh = #mesh} {
+func.func @other_end(%x: tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>) {
+  // expected-error @below {{body must end in dist.accumulate}}
+  %1 = dist.repeat "mb" {
+    llvm.unreachable
+  } : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>
+  return
+}
+}

@@ -90,3 +90,25 @@ module attributes {a.b = #onnx.bytes<half "00">} {}
 // -----
 // expected-error @below {{unknown attribute kind 'REAL'}}
 module attributes {a.b = #onnx.attr<"x" : REAL>} {}
+
+// -----
+// expected-error @below {{input 0 is not an #onnx.value_info}}
+onnx.graph <name = "g", inputs = [3]> {
+^bb0(%x: tensor<f32>):
+  onnx.yield
+}
+
+// -----
+onnx.graph <name = "g"> {
+  // expected-error @below {{region 0 belongs to two graphs}}
+  %0 = onnx.node "Op"() outputs ["a"] attributes [#onnx.attr<"g" : GRAPH = #onnx.graph_info<region = 0>>, #onnx.attr<"h" : GRAPH = #onnx.graph_info<region = 0>>]
+    graphs { onnx.yield } : () -> !onnx.unknown
+  onnx.yield
+}
+
+// -----
+onnx.graph <name = "g"> {
+  // expected-error @below {{expected an output name, found 3}}
+  %0 = onnx.node "Op"() outputs [3] : () -> !onnx.unknown
+  onnx.yield
+}

@@ -1,4 +1,8 @@
 // RUN: weft-opt %s --split-input-file --pass-pipeline="builtin.module(weft-begin-phase{phase=sharded},weft-end-phase{phase=sharded},weft-on-mesh{pipeline=builtin.module(dist-check-axes)})" --verify-diagnostics | FileCheck %s
+// RUN: not weft-opt %s --pass-pipeline="builtin.module(weft-begin-phase{phase=import})" 2>&1 | FileCheck %s --check-prefix=IMPORT
+// RUN: not weft-opt %s --pass-pipeline="builtin.module(weft-on-mesh{pipeline=func.func(canonicalize)})" 2>&1 | FileCheck %s --check-prefix=ANCHOR
+// IMPORT: error: 'import' is no phase that passes lead to
+// ANCHOR: error: {{.*}}'func.func(canonicalize)' is no pipeline builtin.module(...)
 // A program says at which phase it is; phases follow one another.
 
 // CHECK: module attributes {weft.phase = "sharded"}

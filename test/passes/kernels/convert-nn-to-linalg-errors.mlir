@@ -14,3 +14,13 @@ func.func @foreign(%a: tensor<4xf32>) -> tensor<4xf32> {
 func.func @dynamic(%a: tensor<?xf32>) -> tensor<?xf32> {
   return %a : tensor<?xf32>
 }
+
+// -----
+
+// A kernel is one list of ops.
+// expected-error @below {{a kernel has one block}}
+func.func @branches(%a: tensor<4xf32>) -> tensor<4xf32> {
+  cf.br ^next
+^next:
+  return %a : tensor<4xf32>
+}

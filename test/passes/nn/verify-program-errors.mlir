@@ -49,7 +49,7 @@ func.func @forward(%x: tensor<2097152x2097152xf32> {nn.name = "x"}) {
 // -----
 
 #mesh = #dist.mesh<["tp"=2]>
-// expected-error @below {{argument 0 of @forward is placed, but the module has no mesh: 'tensor<8xf32, #dist.placement<}}
+// expected-error-re @below {{argument 0 of @forward is placed, but the module has no mesh: 'tensor<8xf32, #dist.placement<{{.*}}>'; give the module 'dist.mesh', or leave the placement out}}
 func.func @forward(%x: tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>> {nn.name = "x"}) {
   return
 }

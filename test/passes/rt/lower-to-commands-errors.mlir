@@ -138,3 +138,14 @@ func.func @forward(%x: tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[0]>> {n
   return %0 : tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[1]>>
 }
 }
+
+// -----
+
+// Constants are tensors of numbers.
+func.func @forward(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y"}) {
+  // expected-error @below {{has a constant value that cannot be read}}
+  %c = arith.constant 1 : index
+  %1 = arith.addi %c, %c : index
+  %0 = rt.dense %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

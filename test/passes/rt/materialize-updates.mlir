@@ -46,3 +46,10 @@ func.func @twice(%a: tensor<4xf32> {nn.name = "a", nn.initial = 1.0 : f32})
     -> (tensor<4xf32> {nn.updates = "a"}, tensor<4xf32> {nn.updates = "a"}) {
   return %a, %a : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// expected-error @below {{updates "a" of type 'tensor<4xf32>' with a value of type 'tensor<2xf32>'}}
+func.func @other_type(%a: tensor<4xf32> {nn.name = "a", nn.initial = 1.0 : f32}, %x: tensor<2xf32> {nn.name = "x"}) -> (tensor<2xf32> {nn.updates = "a"}) {
+  return %x : tensor<2xf32>
+}

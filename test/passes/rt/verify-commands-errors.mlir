@@ -203,3 +203,29 @@ func.func private @p.spec(%x: tensor<1x2x2xf32> {nn.name = "x"}) -> tensor<4x2xf
   %1 = rt.put %x at 2 into %0 : (tensor<1x2x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
   return %1 : tensor<4x2xf32>
 }
+
+// -----
+
+// Ranks communicate in one order, whatever the stream.
+#mesh = #dist.mesh<["dp"=2]>
+!due = tensor<64xf32, #dist.local<#mesh, [64], partial = sum["dp"]>>
+!sum = tensor<64xf32, #dist.local<#mesh, [64]>>
+rt.mesh ["dp"] sizes [2]
+rt.program @p streams 2 events 0 arena 1024 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %g = rt.buffer "g" input offset 256 lives [0, 1] : memref<64xf32>
+  rt.input "g" %g global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 512 lives [0, 1] : memref<64xf32>
+  %z = rt.buffer "z" output offset 768 lives [0, 1] : memref<64xf32>
+  rt.collective all_reduce sum %x -> %y axes ["dp"] shape [1, 64, 1, 1, 1] accumulate f32 stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  // expected-error @below {{is not ordered with the communication before it}}
+  rt.collective all_reduce sum %g -> %z axes ["dp"] shape [1, 64, 1, 1, 1] accumulate f32 stream 1 {rt.origin = 1 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+  rt.output "z" %z global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: !due {nn.name = "x"}, %g: !due {nn.name = "g"}) -> (!sum {nn.name = "y"}, !sum {nn.name = "z"}) attributes {rt.spec} {
+  %0 = dist.all_reduce %x ["dp"] accumulate f32 : !due -> !sum
+  %1 = dist.all_reduce %g ["dp"] accumulate f32 : !due -> !sum
+  return %0, %1 : !sum, !sum
+}

@@ -15,6 +15,8 @@
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd param-groups=w:speed=1' 2>&1 | FileCheck %s --check-prefix=SPEED
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd param-groups=w:beta1=0.5' 2>&1 | FileCheck %s --check-prefix=BETA
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd grad-dtype=f8' 2>&1 | FileCheck %s --check-prefix=WIDTH
+// RUN: not weft-opt %s --step-make-training='loss=softmax_cross_entropy:s,t optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=CLASSES
+// RUN: not weft-opt %s --step-make-training='loss=mse:x2,t optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=UNSEEN
 // RUN: echo 'module {}' | not weft-opt --step-make-training='loss=mse:y,t optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=FORWARD
 // RUN: echo 'module { func.func @forward() { return } func.func @training.step() { return } }' | not weft-opt --step-make-training='loss=y optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=OWN
 // RUN: not weft-opt %s --pass-pipeline="builtin.module(func.func(step-mark-recompute{mode=some}))" 2>&1 | FileCheck %s --check-prefix=MODE
@@ -26,6 +28,8 @@
 // OPTION: 'ignore=1' is no option of this loss
 // LABEL: ignore needs a label, not 'no'
 // FLOATS: error: --loss: output 'k' has type 'tensor<4xi64>', but a loss is computed from floats
+// CLASSES: error: --loss: logits 's' have no dim of classes
+// UNSEEN: error: {{.*}}depends on no weight that is trained
 // FORWARD: error: has no program @forward to train
 // OWN: error: @training.step needs @training.eval beside it, and neither loss nor optimizer
 // MODE: choose none, selective, full or best
@@ -43,8 +47,10 @@
 // BETA: error: --param-group a group of sgd has no 'beta1'; it takes lr, weight_decay, lr_scale, decay=auto|all
 // WIDTH: error: --grad-dtype 'f8' is none of fp32, bf16, fp16, fp64
 func.func @forward(%x: tensor<4xf32> {nn.name = "x"}, %w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32})
-    -> (tensor<4xf32> {nn.name = "y"}, tensor<4xi64> {nn.name = "k"}) {
+    -> (tensor<4xf32> {nn.name = "y"}, tensor<4xi64> {nn.name = "k"}, tensor<f32> {nn.name = "s"}, tensor<4xf32> {nn.name = "x2"}) {
   %0 = nn.mul %x, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %1 = nn.cast %0 : (tensor<4xf32>) -> tensor<4xi64>
-  return %0, %1 : tensor<4xf32>, tensor<4xi64>
+  %2 = nn.reduce sum %0 dims = [0] : tensor<4xf32> -> tensor<f32>
+  %3 = nn.mul %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xi64>, tensor<f32>, tensor<4xf32>
 }

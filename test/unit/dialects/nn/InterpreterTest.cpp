@@ -1,6 +1,7 @@
 // The interpreter: rounding policy, liveness, hooks and complaints.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Programs.h"
+#include "weft/Testing/Interpreter/StatefulRun.h"
 
 using namespace mlir;
 using namespace weft;
@@ -44,6 +45,34 @@ TEST_F(InterpreterTest, OnlyCastsRoundUnlessAsked) {
   auto rounded = interpret(function, inputs, options);
   ASSERT_TRUE(succeeded(rounded));
   EXPECT_EQ((*rounded)[0].reals[0], static_cast<double>(1.0f / 3));
+}
+
+TEST_F(InterpreterTest, StatesHaveTheirBytesAndInputsAreGiven) {
+  std::string message;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    message += diagnostic.str();
+    return success();
+  });
+  auto said = [&](const std::string &attributes, bool starts) {
+    auto function =
+        parse("func.func @f(%a: tensor<2xf32> {nn.name = \"a\"" + attributes + "}) { return }");
+    message.clear();
+    StatefulRun run;
+    EXPECT_EQ(succeeded(run.start(function, "")), starts);
+    if (starts)
+      EXPECT_TRUE(failed(run.run(function, {})));
+    return message;
+  };
+  EXPECT_EQ(said("", true), "input 'a' is not given");
+  EXPECT_EQ(said(", nn.source = #nn.source<file = \"\", offset = 0, length = 8>", false),
+            "state 'a' has no bytes; the model was made without weights");
+  EXPECT_EQ(said(", nn.source = #nn.source<file = \"w\", offset = 0, length = 4>", false),
+            "state 'a' holds 4 bytes, its type 'tensor<2xf32>' needs 8");
+}
+
+TEST_F(InterpreterTest, ABodyIsOneBlock) {
+  auto function = parse("func.func private @f(tensor<f32>)");
+  EXPECT_EQ(errorOf(function, {}), "has no body of one block to interpret");
 }
 
 TEST_F(InterpreterTest, ValuesMayBeUsedTwiceAndReturnedTwice) {

@@ -50,18 +50,8 @@ TEST(StageKernels, EqualOnesAreSharedAndOthersHaveNamesOfTheirOwn) {
   EXPECT_EQ(cast<RankedTensorType>(renamed.getArgumentTypes()[0]).getDimSize(0), 6);
 }
 
-/// Both stages have an output "y", of 4 numbers and of `second`; the other one's program is `name`.
-std::string faultOfPorts(const std::string &second, const std::string &name = "p") {
-  std::string text;
-  for (std::string stage : {"0", "1"}) {
-    const std::string elements = stage == "0" ? "4" : second;
-    text += "module @stage" + stage + " attributes {weft.stage = " + stage + " : i64} {\n" +
-            "rt.mesh [\"pp\"] sizes [2] stages [\"pp\"]\n" + "rt.program @" +
-            (stage == "0" ? "p" : name) + " streams 1 events 0 arena 64 {\n" +
-            "%y = rt.buffer \"y\" output offset 0 lives [0, 0] : memref<" + elements + "xf32>\n" +
-            "rt.output \"y\" %y global tensor<" + elements + "xf32> placement <[" + elements +
-            "]> : memref<" + elements + "xf32>\n}\n}\n";
-  }
+/// What emitting the program tells, "" if nothing.
+std::string faultOf(const std::string &text) {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry);
@@ -74,6 +64,40 @@ std::string faultOfPorts(const std::string &second, const std::string &name = "p
     return success();
   });
   return succeeded(emit::emitBlob(*module, {}, {})) ? "" : told;
+}
+
+TEST(Blob, WhatTheRuntimeDoesNotHaveIsTold) {
+  auto fault = [](const std::string &ops) {
+    return faultOf("rt.mesh [\"dp\"] sizes [1]\n"
+                   "func.func private @k(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+                   "  return %x : tensor<4xf32>\n}\nrt.program @p streams 1 events 0 arena 64 {\n" +
+                   ops + "\n}");
+  };
+  const std::string y = R"(%y = rt.buffer "y" output offset 0 lives [0, 0] : memref<4xf32>
+    )";
+  EXPECT_EQ(fault(y), "");
+  EXPECT_EQ(fault(R"(%y = rt.buffer "y" output offset 0 lives [0, 0] : memref<4xi4>)"),
+            "the runtime has no element type 'memref<4xi4>'");
+  EXPECT_EQ(fault(R"(%y = rt.buffer "y" output : memref<4xf32>)"),
+            "has no offset in the arena; run rt-plan-arena before emitting");
+  EXPECT_EQ(fault(y + "rt.launch @k reads(%y : memref<4xf32>) writes(%y : memref<4xf32>) stream 0"),
+            "launches @k, which was not compiled");
+  EXPECT_EQ(fault("%c = arith.constant 1 : index"), "is no command of a program");
+}
+
+/// Both stages have an output "y", of 4 numbers and of `second`; the other one's program is `name`.
+std::string faultOfPorts(const std::string &second, const std::string &name = "p") {
+  std::string text;
+  for (std::string stage : {"0", "1"}) {
+    const std::string elements = stage == "0" ? "4" : second;
+    text += "module @stage" + stage + " attributes {weft.stage = " + stage + " : i64} {\n" +
+            "rt.mesh [\"pp\"] sizes [2] stages [\"pp\"]\n" + "rt.program @" +
+            (stage == "0" ? "p" : name) + " streams 1 events 0 arena 64 {\n" +
+            "%y = rt.buffer \"y\" output offset 0 lives [0, 0] : memref<" + elements + "xf32>\n" +
+            "rt.output \"y\" %y global tensor<" + elements + "xf32> placement <[" + elements +
+            "]> : memref<" + elements + "xf32>\n}\n}\n";
+  }
+  return faultOf(text);
 }
 
 TEST(Stages, PortsOfOneNameAreAlike) {

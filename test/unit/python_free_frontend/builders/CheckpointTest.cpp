@@ -77,19 +77,20 @@ TEST(SafeTensors, RefusesLyingRanges) {
 }
 
 TEST(SafeTensors, RefusesMalformedHeaders) {
+  EXPECT_EQ(faultOf("").find("'f' is not a sound .safetensors file: "), 0u);
   EXPECT_NE(faultOf("").find("shorter than the 8 bytes"), std::string::npos);
   EXPECT_NE(faultOf(std::string(8, '\xff')).find("claims a header of"), std::string::npos);
-  expectFault("{", 0, "not JSON at byte");
+  expectFault("{", 0, "the header is not JSON at byte");
   expectFault("[]", 0, "an array where none may be");
   expectFault("[[[[[[[[[[", 0, "an array where none may be");
-  expectFault(R"({"a":{"b":{}}})", 0, "unknown field 'b'");
+  expectFault(R"({"a":{"b":{}}})", 0, "tensor 'a' has an unknown field 'b'");
   expectFault(R"({"a":{"dtype":{}}})", 0, "an object where none may be");
   expectFault(R"({"a":{"shape":[-1]}})", 0, "a negative number");
   expectFault(R"({"a":{"shape":[1.5]}})", 0, "a fraction");
   expectFault(R"({"a":{"shape":[18446744073709551615]}})", 0, "above 2^63");
   expectFault(R"({"a":{"dtype":"F32"}})", 0, "lacks dtype, shape or two");
   expectFault(R"({"a":{"dtype":"Q7","shape":[],"data_offsets":[0,0]}})", 0, "unknown type 'Q7'");
-  expectFault(R"({"a":{"dtype":"F32","dtype":"F32"}})", 0, "two fields 'dtype'");
+  expectFault(R"({"a":{"dtype":"F32","dtype":"F32"}})", 0, "tensor 'a' has two fields 'dtype'");
   expectFault(R"({"a":{},"a":{}})", 0, "listed twice");
   expectFault(R"({"a":5})", 0, "a number where none may be");
 }
@@ -159,6 +160,8 @@ TEST(Checkpoint, ListsEveryMisfit) {
   std::string fault = llvm::toString(source.takeError());
   EXPECT_NE(fault.find("tensor 'a' has shape [2], the model needs [3]"), std::string::npos);
   EXPECT_NE(fault.find("parameter 'b' [2] is missing"), std::string::npos);
+  EXPECT_NE(fault.find("choose layers, hidden, vocab, ... as in the checkpoint's config.json"),
+            std::string::npos);
 }
 
 } // namespace

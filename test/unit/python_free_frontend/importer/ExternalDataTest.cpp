@@ -22,11 +22,11 @@ protected:
     write("model/sub/w.bin", "0123456789abcdef");
   }
 
-  std::string modelWith(const Entries &entries) {
+  std::string modelWith(const Entries &entries, Tensor::DataType type = Tensor::FLOAT) {
     Model model = reluModel();
     Tensor &tensor = *model.mutable_graph()->add_initializer();
     tensor.set_name("w");
-    tensor.set_data_type(Tensor::FLOAT);
+    tensor.set_data_type(type);
     tensor.add_dims(2);
     tensor.set_data_location(Tensor::EXTERNAL);
     for (const auto &[key, value] : entries) {
@@ -101,7 +101,8 @@ TEST_F(ExternalDataTest, ThingsThatAreNotFiles) {
 }
 
 TEST_F(ExternalDataTest, OffsetsAndLengths) {
-  refuse({{"location", "w.bin"}, {"offset", "-8"}}, "offset '-8' is not a decimal number");
+  refuse({{"location", "w.bin"}, {"offset", "-8"}},
+         "offset '-8' is not a decimal number from 0 to 2^63-1");
   refuse({{"location", "w.bin"}, {"offset", "9"}},
          "needs 8 bytes at offset 9, but 'w.bin' has only 16 bytes");
   refuse({{"location", "w.bin"}, {"offset", "9223372036854775807"}},
@@ -122,6 +123,14 @@ TEST_F(ExternalDataTest, Keys) {
          "key 'checksum' is given twice");
   refuse({{"location", "w.bin"}, {"mode", "rw"}},
          "key 'mode' is not one of location, offset, length, checksum");
+}
+
+TEST_F(ExternalDataTest, Strings) {
+  EXPECT_FALSE(import(modelWith({{"location", "w.bin"}}, Tensor::STRING)));
+  EXPECT_NE(log.find("external data of tensor 'w': elements of type '!onnx.string' have no fixed "
+                     "size"),
+            std::string::npos)
+      << log;
 }
 
 TEST_F(ExternalDataTest, AFileExchangedAfterTheImportIsNotFollowed) {

@@ -84,7 +84,7 @@ TEST_F(InvalidModelTest, Names) {
 
 TEST_F(InvalidModelTest, Tensors) {
   refuseTensor([](Tensor &t) { t.set_data_type(99); },
-               "tensor 'w' has data type 99, which is not known");
+               "tensor 'w' has data type 99, which is not known; known are 1 to ");
   refuseTensor([](Tensor &t) { t.set_dims(0, -2); }, "tensor 'w' has the negative extent -2");
   refuseTensor(
       [](Tensor &t) {
@@ -97,7 +97,7 @@ TEST_F(InvalidModelTest, Tensors) {
   refuseTensor([](Tensor &t) { t.set_raw_data("abc"); }, "which needs 8 bytes, but holds 3");
   refuseTensor([](Tensor &t) { t.add_float_data(1); }, "which needs 2 entries, but holds 1");
   refuseTensor([](Tensor &t) { t.add_int64_data(1); },
-               "elements of type 'f32', which do not go into int64_data");
+               "tensor 'w' has elements of type 'f32', which do not go into int64_data");
   refuseTensor(
       [](Tensor &t) {
         t.set_raw_data(std::string(8, 0));
@@ -106,7 +106,14 @@ TEST_F(InvalidModelTest, Tensors) {
       },
       "holds its elements in more than one field");
   refuseTensor([](Tensor &t) { t.add_string_data("s"); }, "holds 1 strings");
-  refuseTensor([](Tensor &t) { t.mutable_segment()->set_begin(0); }, "is a segment of a tensor");
+  refuseTensor([](Tensor &t) { t.mutable_segment()->set_begin(0); },
+               "tensor 'w' is a segment of a tensor, which is not supported");
+  refuseTensor(
+      [](Tensor &t) {
+        t.set_raw_data(std::string(8, 0));
+        t.set_data_location(Tensor::EXTERNAL);
+      },
+      "tensor 'w' is external but also holds elements");
   // The same for a payload that is left in the file.
   refuseTensor([](Tensor &t) { t.set_raw_data(std::string(5000, 0)); },
                "does not fit its 5000 bytes of raw_data");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/onnx/IR/TensorData.h"
 #include "ImportFixture.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "python_free_frontend/exporter/Exporter.h"
 #include <chrono>
@@ -78,6 +79,33 @@ TEST_F(TensorDataTest, IntegersOfEveryTypeAndField) {
         return int64_t(i * 2000000u);
       });
   }
+}
+
+TEST_F(TensorDataTest, WhatIsNoNumberIsTold) {
+  auto told = [&](llvm::StringRef text, bool integers = false) {
+    auto tensor = mlir::cast<TensorAttr>(mlir::parseAttribute(text, &context));
+    std::string said;
+    mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+      said += diagnostic.str();
+      return mlir::success();
+    });
+    auto error = [&] { return mlir::emitError(mlir::UnknownLoc::get(&context)); };
+    EXPECT_TRUE(integers ? failed(readIntegers(tensor, error)) : failed(readTensor(tensor, error)));
+    return said;
+  };
+  context.loadDialect<OnnxDialect>();
+  EXPECT_EQ(told("#onnx.tensor<type = tensor<1xf32>, data = [\"a\"]>"),
+            "cannot read a tensor of strings as numbers");
+  EXPECT_EQ(told("#onnx.tensor<type = tensor<1x!onnx.string>, data = [\"a\"]>"),
+            "cannot read the elements of a constant of type 'tensor<1x!onnx.string>'");
+  EXPECT_EQ(told("#onnx.tensor<type = tensor<2xf32>, data = #onnx.bytes<raw \"0000803F\">>"),
+            "holds 4 bytes, but its type 'tensor<2xf32>' needs 8");
+  EXPECT_EQ(told("#onnx.tensor<type = tensor<1xf32>, data = #onnx.bytes<raw \"0000803F\">>", true),
+            "expected integers, found 'tensor<1xf32>'");
+  std::string file = write("numbers", "\x80\x80\x80");
+  EXPECT_EQ(told("#onnx.tensor<type = tensor<1xi64>, data = #onnx.data<int64 \"" + file +
+                 "\" offset 0 length 3>>"),
+            "holds a damaged varint in '" + file + "'");
 }
 
 TEST_F(TensorDataTest, WeightsAreNeitherReadNorCopied) {

@@ -170,6 +170,57 @@ TEST(CheckOp, VocabularyParallelLookupNeedsLocalIndices) {
   EXPECT_FALSE(checkOp(mesh, rule, none, {table, ids}, {result}, CheckLevel::Local));
 }
 
+TEST(CheckOp, SaysWhatIsWrong) {
+  Mesh mesh = *Mesh::parse("a=2,b=2");
+  std::string why;
+  auto says = [&](const FactorRule &rule, llvm::ArrayRef<Placement> operands,
+                  llvm::ArrayRef<Placement> results) {
+    auto all = [](ReduceKind) { return llvm::SmallVector<PartialRule>{{0}}; };
+    why.clear();
+    EXPECT_FALSE(checkOp(mesh, rule, all, operands, results, CheckLevel::Sharded, &why));
+    return why;
+  };
+  auto on = [](int64_t size, std::initializer_list<AxisId> axes) {
+    return DimPlacement{PlacedFactor{size, AxisList(axes)}};
+  };
+  Matmul mm(4, 8, 4);
+  Placement x, y, z;
+  x.dims = {on(4, {0}), on(8, {})};
+  y.dims = {on(8, {}), on(4, {0})};
+  z.dims = {on(4, {0}), on(4, {0})};
+  EXPECT_EQ(says(mm.rule, {x, y}, {z}), "axis \"a\" splits two factors of the op");
+  EXPECT_EQ(says(mm.rule, {x}, {z}),
+            "the op's rule does not have as many operands and results as the op");
+  Placement vector;
+  vector.dims = {on(8, {0})};
+  EXPECT_EQ(says(mm.rule, {vector, y}, {z}), "operand 0: placement has 1 dims, the op's rule 2");
+
+  // A reduced factor that a result keeps; one that a result lacks.
+  FactorRule rule;
+  int r = rule.add(8, Factor::Kind::Reduction);
+  rule.operands = rule.results = {{{r}}};
+  EXPECT_EQ(says(rule, {vector}, {vector}),
+            "axis \"a\" splits a reduced factor that stands in a result");
+  FactorRule two;
+  int f = two.add(8), g = two.add(4);
+  two.operands = {{{f}, {g}}};
+  two.results = {{{f}}, {{g}}};
+  Placement rows, rest;
+  rows.dims = {on(8, {0}), on(4, {})};
+  rest.dims = {on(4, {})};
+  EXPECT_EQ(says(two, {rows}, {vector, rest}),
+            "axis \"a\" splits a factor that is missing in a result");
+
+  FactorRule one;
+  int only = one.add(8);
+  one.operands = one.results = {{{only}}};
+  Placement partial;
+  partial.dims = {on(8, {})};
+  partial.partial = {{0, ReduceKind::Sum}, {1, ReduceKind::Max}};
+  EXPECT_EQ(says(one, {partial}, {partial}),
+            "axis \"b\" is partial by max while others are by sum");
+}
+
 TEST(CheckOp, WholeFactorsAndForeignSumsAreRefused) {
   Mesh mesh = *Mesh::parse("tp=2");
   FactorRule softmax;
