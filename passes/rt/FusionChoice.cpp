@@ -105,6 +105,14 @@ bool weft::rt::isCheap(Operation *op) {
   return isa<ElementwiseOpInterface>(op) && shardable && shardable.getFlopsPerPoint() <= 1;
 }
 
+int64_t weft::rt::dearBytesOf(Operation *op) {
+  int64_t bytes = 0;
+  if (!isCheap(op))
+    for (Value result : op->getResults())
+      bytes += bytesOf(result);
+  return bytes;
+}
+
 bool weft::rt::isRowMajor(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   int64_t expected = 1;
   for (size_t d = shape.size(); d-- > 0;) {
@@ -167,7 +175,8 @@ FusionChoice::FusionChoice(Block &block, const Target &target) : target(target) 
   demandLayouts(block);
   formGroups(block);
   joinTurns(block);
-  copyCheapOps(block);
+  joinSiblings(block);
+  copyOps(block);
   sortNodes(block);
 }
 
@@ -241,6 +250,20 @@ void FusionChoice::demandLayouts(Block &block) {
   }
 }
 
+Value FusionChoice::behindViews(Value value) const {
+  Operation *op = value.getDefiningOp();
+  for (; op && !isRoot(op) && op->getNumOperands() > 0; op = value.getDefiningOp())
+    value = op->getOperand(0);
+  return value;
+}
+
+bool FusionChoice::forEachUse(Value value, llvm::function_ref<bool(OpOperand &)> visit) const {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    return isRoot(user) ? visit(use) : forEachUse(user->getResult(0), visit);
+  });
+}
+
 void FusionChoice::formGroups(Block &block) {
   for (Operation &op : block) {
     if (classes.lookup(&op) != FusionClass::Kernel)
@@ -249,8 +272,8 @@ void FusionChoice::formGroups(Block &block) {
     Group single;
     single.ops = {&op};
     single.cuts = cutsOf(&op, -1);
+    single.bytes = dearBytesOf(&op);
     for (Value result : op.getResults()) {
-      single.bytes += isCheap(&op) ? 0 : bytesOf(result);
       single.keptBytes += isa<ElementwiseOpInterface>(op) ? 0 : bytesOf(result);
       single.elements = std::max(single.elements, elementsOf(result));
     }
@@ -352,6 +375,20 @@ void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
     refused.insert({{producer, consumer}, *obstacle});
   else
     join(from, into, cuts);
+}
+
+std::optional<FusionChoice::Obstacle> FusionChoice::tryJoin(unsigned from, unsigned into,
+                                                            Cuts cuts) {
+  cuts = intersect(cuts, intersect(groups[from].cuts, groups[into].cuts));
+  for (auto [maker, reader] : {std::pair(from, into), std::pair(into, from)})
+    for (Operation *op : groups[reader].ops)
+      for (unsigned i = 0; i < op->getNumOperands(); ++i)
+        if (auto [producer, edge] = edgeTo(op, i); producer && groupOf.lookup(producer) == maker)
+          cuts = intersect(cuts, edge);
+  std::optional<Obstacle> obstacle = whyApart(from, into, cuts);
+  if (!obstacle)
+    join(from, into, std::move(cuts));
+  return obstacle;
 }
 
 /// Keeps the earlier group's number; ops stay in program order.

@@ -71,8 +71,11 @@ inline int64_t elementsOf(mlir::Value value) {
 /// Whether an element is computed about as soon as it is read: an elementwise op of one operation.
 bool isCheap(mlir::Operation *op);
 
-/// Whether whoever reads the result of `op` may compute it itself: it is cheap, and no update,
-/// which overwrites what it would be computed from.
+/// Bytes of the op's results, if they are dear to compute: all passes over them read them.
+int64_t dearBytesOf(mlir::Operation *op);
+
+/// Whether whoever reads the result of `op` may compute it itself: it is elementwise, and no
+/// update, which overwrites what it would be computed from.
 bool mayBeCopied(mlir::Operation *op);
 
 /// The operations that such copies take.
@@ -97,10 +100,11 @@ bool readsOnce(mlir::OpOperand &use, int64_t elements);
 /// chip (cheap elements are computed by each pass that reads them), pieces stay many enough for
 /// all of it, and the ops few enough for code generators. No op is computed twice, except free
 /// ones, and those that are copied into the readers of their result because that moves fewer bytes
-/// (FusionCopies.cpp). Forward pass, backward pass and optimizer form groups of their own, so does
-/// each update (it overwrites its states): one number that many of them read, and the sum over all
-/// gradients, stays outside. Where the forward pass turns into the backward pass, groups of both
-/// join (FusionTurn.cpp).
+/// (FusionCopies.cpp). Groups that read the same value join where that keeps nothing longer
+/// (FusionSiblings.cpp). Forward pass, backward pass and optimizer form groups of their own, so
+/// does each update (it overwrites its states): one number that many of them read, and the sum over
+/// all gradients, stays outside. Where the forward pass turns into the backward pass, groups of
+/// both join (FusionTurn.cpp).
 ///
 /// Worked example, `b x s x n`: bias add -> layer_norm over n. The norm's rule
 /// is `(b)(s)(n), (n), (n) -> (b)(s)(n) whole n`, so the edge allows 1, b and
@@ -149,8 +153,11 @@ private:
   void sortNodes(mlir::Block &block);
   static Cuts intersect(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
   void joinTurns(mlir::Block &block);
-  void copyCheapOps(mlir::Block &block);
+  void joinSiblings(mlir::Block &block);
+  void copyOps(mlir::Block &block);
   void tryMerge(mlir::Operation *consumer, unsigned operand);
+  /// Joins whole groups, in those of `cuts` that all edges between them allow.
+  std::optional<Obstacle> tryJoin(unsigned from, unsigned into, Cuts cuts);
   /// The kernel op behind views that makes an operand, if any, and the cuts that the edge allows.
   std::pair<mlir::Operation *, Cuts> edgeTo(mlir::Operation *consumer, unsigned operand) const;
   void join(unsigned from, unsigned into, Cuts cuts);
@@ -161,6 +168,10 @@ private:
   bool joinsGradients(mlir::Operation *producer, mlir::Operation *consumer) const;
   bool isRoot(mlir::Operation *op) const { return classes.lookup(op) != FusionClass::Free; }
   void demandDense(mlir::Operation *user, unsigned operand);
+  /// What `value` is a view of, or the constant that it is.
+  mlir::Value behindViews(mlir::Value value) const;
+  /// Uses through views. False as soon as `visit` is.
+  bool forEachUse(mlir::Value value, llvm::function_ref<bool(mlir::OpOperand &)> visit) const;
   static bool areOfOneTime(mlir::Operation *a, mlir::Operation *b);
   void absorbPermutation(mlir::Operation *library);
   void absorbConcat(mlir::Operation *library);
@@ -192,6 +203,7 @@ private:
   llvm::DenseSet<mlir::Value> readByCopies;
 
   friend class FusionCopies;
+  friend class FusionSiblings;
   friend class FusionTurn;
 };
 

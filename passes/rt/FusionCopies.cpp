@@ -10,7 +10,9 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::rt;
 
-bool weft::rt::mayBeCopied(Operation *op) { return isCheap(op) && !isOfUpdate(op); }
+bool weft::rt::mayBeCopied(Operation *op) {
+  return isa<ElementwiseOpInterface>(op) && isa<ShardableOpInterface>(op) && !isOfUpdate(op);
+}
 
 double weft::rt::flopsOf(ArrayRef<Operation *> copies) {
   double flops = 0;
@@ -62,26 +64,11 @@ private:
 
   bool isView(Operation *op) const { return choice.classes.lookup(op) == FusionClass::Free; }
 
-  /// What `value` is a view of.
-  Value behindViews(Value value) const {
-    Operation *op = value.getDefiningOp();
-    for (; op && isView(op) && op->getNumOperands() > 0; op = value.getDefiningOp())
-      value = op->getOperand(0);
-    return value;
-  }
-
-  /// Uses through views. False as soon as `visit` is.
-  bool forEachUse(Value value, llvm::function_ref<bool(OpOperand &)> visit) const {
-    return llvm::all_of(value.getUses(), [&](OpOperand &use) {
-      return isView(use.getOwner()) ? forEachUse(use.getOwner()->getResult(0), visit) : visit(use);
-    });
-  }
-
   bool isInMemory(Value value) const {
     Operation *def = value.getDefiningOp();
     if (!def || choice.classes.lookup(def) != FusionClass::Kernel || choice.isReadByCopies(value))
       return true;
-    return !forEachUse(value, [&](OpOperand &use) {
+    return !choice.forEachUse(value, [&](OpOperand &use) {
       auto group = choice.groupOf.find(use.getOwner());
       return group != choice.groupOf.end() && (group->second == choice.groupOf.lookup(def) ||
                                                choice.groups[group->second].copies.contains(def));
@@ -91,7 +78,7 @@ private:
   /// The kernels that read the value from memory; none if others do as well.
   SmallVector<Reader> readersOf(Operation *op) const {
     SmallVector<Reader> readers;
-    bool all = forEachUse(op->getResult(0), [&](OpOperand &use) {
+    bool all = choice.forEachUse(op->getResult(0), [&](OpOperand &use) {
       auto found = choice.groupOf.find(use.getOwner());
       if (found == choice.groupOf.end())
         return false;
@@ -107,12 +94,12 @@ private:
   }
 
   /// Adds a copy of `op`, and of what it reads as far as that is neither in memory nor small. False
-  /// if something of that is dear.
+  /// if something of that may not be copied.
   bool addCopy(Operation *op, int64_t smallBytes, Reader &reader) const {
     if (!mayBeCopied(op))
       return false;
     for (OpOperand &operand : op->getOpOperands()) {
-      Value value = behindViews(operand.get());
+      Value value = choice.behindViews(operand.get());
       Operation *def = value.getDefiningOp();
       if (def && isView(def))
         continue; // a constant
@@ -133,19 +120,25 @@ private:
     llvm::SetVector<Value> inputs;
     auto add = [&](Operation *op) {
       for (Value operand : op->getOperands())
-        inputs.insert(behindViews(operand));
+        inputs.insert(choice.behindViews(operand));
     };
     llvm::for_each(group.ops, add);
     llvm::for_each(group.copies, add);
     return inputs;
   }
 
-  /// Whether code can be generated from so many ops.
+  /// Whether code can be generated from so many ops, and a piece of what is dear stays on the chip.
   bool hasRoom(const Reader &reader) const {
-    unsigned size = choice.groups[reader.group].size;
-    for (Operation *op : reader.copies)
+    const Group &group = choice.groups[reader.group];
+    unsigned size = group.size;
+    int64_t bytes = 0;
+    for (Operation *op : reader.copies) {
       size += sizeOf(op);
-    return size <= choice.target.traits().mostKernelOps;
+      bytes += dearBytesOf(op);
+    }
+    const TargetTraits &traits = choice.target.traits();
+    return size <= traits.mostKernelOps &&
+           (bytes == 0 || (group.bytes + bytes) / group.cuts.back() <= traits.onChipBytes);
   }
 
   void tryRemove(Operation *op) {
@@ -179,8 +172,10 @@ private:
     for (Reader &reader : readers) {
       Group &group = choice.groups[reader.group];
       for (Operation *copy : reader.copies)
-        if (group.copies.insert(copy))
+        if (group.copies.insert(copy)) {
           group.size += sizeOf(copy);
+          group.bytes += dearBytesOf(copy);
+        }
       choice.readByCopies.insert(reader.leaves.begin(), reader.leaves.end());
     }
   }
@@ -191,7 +186,7 @@ private:
 
 } // namespace weft::rt
 
-void FusionChoice::copyCheapOps(Block &block) { FusionCopies(*this, block).run(); }
+void FusionChoice::copyOps(Block &block) { FusionCopies(*this, block).run(); }
 
 bool FusionChoice::isCopiedFor(Operation *reader, Operation *op) const {
   auto group = groupOf.find(reader);

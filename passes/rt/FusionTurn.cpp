@@ -54,17 +54,8 @@ private:
     unsigned from = choice.groupOf.lookup(producer), into = choice.groupOf.lookup(consumer);
     if (from == into)
       return;
-    FusionChoice::Cuts cuts =
-        FusionChoice::intersect(choice.groups[from].cuts, choice.groups[into].cuts);
-    for (Operation *op : choice.groups[into].ops)
-      for (unsigned i = 0; i < op->getNumOperands(); ++i)
-        if (auto [maker, edge] = choice.edgeTo(op, i);
-            maker && choice.groupOf.lookup(maker) == from)
-          cuts = FusionChoice::intersect(cuts, edge);
-    if (std::optional<FusionChoice::Obstacle> obstacle = choice.whyApart(from, into, cuts))
+    if (auto obstacle = choice.tryJoin(from, into, choice.groups[from].cuts))
       choice.refused.insert({{producer, consumer}, *obstacle});
-    else
-      choice.join(from, into, cuts);
   }
 
   FusionChoice &choice;

@@ -199,8 +199,11 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     bias, and what is in memory anyway, such as a residual (FusionAbsorption.cpp).
     Ops without KernelOpInterface are never moved across each other.
 
+    Kernels that read the same value are one, if nothing reads it later and all that the later one of them reads is
+    there when the earlier one runs, unless that makes more than the value was (FusionSiblings.cpp).
+
     What kernels make for other kernels alone is not written where they can
-    compute it from fewer bytes: casts, differences from the mean of a row
+    compute it from fewer bytes: casts, differences from the mean of a row, activations
     (FusionCopies.cpp). Each reader then has copies of such ops.
 
     Forward and backward pass have fusions of their own, but where one turns into the other: a gradient joins the

@@ -1,5 +1,5 @@
 // RUN: weft-opt %s --rt-fuse-kernels --split-input-file | FileCheck %s
-// Cheap ops whose result kernels alone read are computed again by each that does, where it reads less so.
+// Elementwise ops whose result kernels alone read are computed again by each that does, where it reads less so.
 
 // One kernel for all of these rows would hold two dear values of 100,000 numbers each. The f32 copy of %x and its
 // difference from the greatest are written by none: the second kernel reads %x itself, and one number a row.
@@ -57,7 +57,7 @@ func.func @others_read_it(%x: tensor<512x256xbf16>, %w: tensor<256x64xf32>) -> (
 
 // -----
 
-// As many bytes would be read, and those kept longer: nothing is won. Nor where it is dear: a hyperbolic tangent.
+// As many bytes would be read, and those kept longer: nothing is won. Nor where it takes longer than reading the result.
 // CHECK-LABEL: func.func @not_less
 // CHECK: rt.fusion kernel({{.*}}) -> (tensor<512x256xf32>, tensor<512xf32>)
 // CHECK: rt.fusion kernel({{.*}} : tensor<512x256xf32>) -> (tensor<256xf32>)
@@ -69,14 +69,26 @@ func.func @not_less(%x: tensor<512x256xf32>, %y: tensor<512x256xf32>) -> (tensor
 }
 // CHECK-LABEL: func.func @dear
 // CHECK: rt.fusion kernel({{.*}}) -> (tensor<512x256xf32>, tensor<512xf32>)
-func.func @dear(%x: tensor<512x256xbf16>) -> (tensor<512xf32>, tensor<256xf32>) {
-  %0 = nn.cast %x : (tensor<512x256xbf16>) -> tensor<512x256xf32>
+func.func @dear(%x: tensor<512x256xf32>) -> (tensor<512xf32>, tensor<256xf32>) {
+  %0 = nn.gelu %x : tensor<512x256xf32>
   %1 = nn.reduce sum %0 dims = [1] : tensor<512x256xf32> -> tensor<512xf32>
-  %2 = nn.tanh %0 : (tensor<512x256xf32>) -> tensor<512x256xf32>
-  %3 = nn.reduce sum %2 dims = [0] : tensor<512x256xf32> -> tensor<256xf32>
-  %4 = nn.reduce sum %2 dims = [1] : tensor<512x256xf32> -> tensor<512xf32>
-  %5 = nn.add %1, %4 : tensor<512xf32>
-  return %5, %3 : tensor<512xf32>, tensor<256xf32>
+  %2 = nn.reduce sum %0 dims = [0] : tensor<512x256xf32> -> tensor<256xf32>
+  return %1, %2 : tensor<512xf32>, tensor<256xf32>
+}
+
+// -----
+
+// What is dear is computed again where that is read anyway of which it is made: 4 bytes an element for 8 operations.
+// CHECK-LABEL: func.func @dear_but_less
+// CHECK: rt.fusion kernel(%arg0 : {{.*}}) -> (tensor<512xbf16>)
+// CHECK: rt.fusion kernel(%arg0 : {{.*}}) -> (tensor<512x256xbf16>)
+// CHECK-NEXT: bb0
+// CHECK-NEXT: nn.silu
+func.func @dear_but_less(%x: tensor<512x256xbf16>) -> (tensor<512xbf16>, tensor<512x256xbf16>) {
+  %0 = nn.silu %x : tensor<512x256xbf16>
+  %1 = nn.reduce max %0 dims = [1] : tensor<512x256xbf16> -> tensor<512xbf16>
+  %2 = nn.mul %0, %x {rt.microbatch = 1 : i64} : tensor<512x256xbf16>
+  return %1, %2 : tensor<512xbf16>, tensor<512x256xbf16>
 }
 
 // -----

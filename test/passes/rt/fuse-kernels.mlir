@@ -162,8 +162,8 @@ func.func @microbatches(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   // CHECK-COUNT-2: rt.fusion kernel
   // CHECK-NOT: rt.microbatch
   // CHECK: return
-  %0 = nn.exp %x {rt.microbatch = 0 : i64} : (tensor<8xf32>) -> tensor<8xf32>
-  %1 = nn.exp %y {rt.microbatch = 1 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %0 = nn.gelu %x {rt.microbatch = 0 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = nn.gelu %y {rt.microbatch = 1 : i64} : (tensor<8xf32>) -> tensor<8xf32>
   %2 = nn.add %0, %1 {rt.microbatch = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %2 : tensor<8xf32>
 }
@@ -387,11 +387,11 @@ func.func @other_scatters(%x: tensor<100x8xf32>, %i: tensor<4x1xi64>, %u: tensor
 // their code.
 // CHECK-LABEL: func.func @sections
 // CHECK: rt.fusion kernel
-// CHECK: nn.exp %{{[^ ]+}} : tensor<8xf32>
+// CHECK: nn.gelu %{{[^ ]+}} : tensor<8xf32>
 // CHECK: rt.fusion kernel
-// CHECK: nn.exp %{{[^ ]+}} : tensor<8xf32>
+// CHECK: nn.gelu %{{[^ ]+}} : tensor<8xf32>
 func.func @sections(%x: tensor<8xf32>) -> tensor<8xf32> {
-  %0 = nn.exp %x {dist.section = 0 : i64} : tensor<8xf32>
-  %1 = nn.exp %0 {dist.section = 1 : i64} : tensor<8xf32>
+  %0 = nn.gelu %x {dist.section = 0 : i64} : tensor<8xf32>
+  %1 = nn.gelu %0 {dist.section = 1 : i64} : tensor<8xf32>
   return %1 : tensor<8xf32>
 }

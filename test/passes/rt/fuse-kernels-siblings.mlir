@@ -1,0 +1,81 @@
+// RUN: weft-opt %s --rt-fuse-kernels --split-input-file | FileCheck %s
+// Kernels that read the same value are one, where that keeps nothing longer.
+
+// A product of values has two gradients that read %g. A library reads the first, and the second goes on: both are made when
+// the first is wanted, and what is kept for the time of that product is the second instead of %g.
+// CHECK-LABEL: func.func @gradients
+// CHECK: %[[G:.+]] = rt.fusion library(%arg0, %arg1 :
+// CHECK: %[[BOTH:.+]]:2 = rt.fusion kernel(%[[G]], %arg2, %arg3 :
+// CHECK: rt.fusion library(%arg0, %[[BOTH]]#0 :
+// CHECK-NOT: rt.fusion
+// CHECK: return %[[BOTH]]#1
+func.func @gradients(%dy: tensor<256x64xbf16>, %w: tensor<64x256xbf16>, %s: tensor<256x256xbf16>, %u: tensor<256x256xbf16>) -> (tensor<256x256xbf16>, tensor<64x256xbf16>) {
+  %g = nn.contract %dy, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<64x256xbf16>) -> tensor<256x256xbf16>
+  %du = nn.mul %g, %s : tensor<256x256xbf16>
+  %ds = nn.mul %g, %u : tensor<256x256xbf16>
+  %dw = nn.contract %dy, %du lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<256x256xbf16>) -> tensor<64x256xbf16>
+  %dx = nn.tanh %ds : tensor<256x256xbf16>
+  return %dx, %dw : tensor<256x256xbf16>, tensor<64x256xbf16>
+}
+
+// -----
+
+// Not so where %g is kept anyway, or the second is larger: there would be more in memory while the product runs.
+// CHECK-LABEL: func.func @kept
+// CHECK-COUNT-2: rt.fusion kernel
+// CHECK-LABEL: func.func @larger
+// CHECK-COUNT-2: rt.fusion kernel
+func.func @kept(%dy: tensor<256x64xbf16>, %w: tensor<64x256xbf16>, %s: tensor<256x256xbf16>, %u: tensor<256x256xbf16>) -> (tensor<256x256xbf16>, tensor<64x256xbf16>, tensor<256x256xbf16>) {
+  %g = nn.contract %dy, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<64x256xbf16>) -> tensor<256x256xbf16>
+  %du = nn.mul %g, %s : tensor<256x256xbf16>
+  %ds = nn.mul %g, %u : tensor<256x256xbf16>
+  %dw = nn.contract %dy, %du lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<256x256xbf16>) -> tensor<64x256xbf16>
+  %dx = nn.tanh %ds : tensor<256x256xbf16>
+  return %dx, %dw, %g : tensor<256x256xbf16>, tensor<64x256xbf16>, tensor<256x256xbf16>
+}
+func.func @larger(%dy: tensor<256x64xbf16>, %w: tensor<64x256xbf16>, %s: tensor<256x256xbf16>, %u: tensor<256x256xbf16>) -> (tensor<256x256xf32>, tensor<64x256xbf16>) {
+  %g = nn.contract %dy, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<64x256xbf16>) -> tensor<256x256xbf16>
+  %du = nn.mul %g, %s : tensor<256x256xbf16>
+  %ds = nn.mul %g, %u : tensor<256x256xbf16>
+  %dw = nn.contract %dy, %du lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<256x256xbf16>) -> tensor<64x256xbf16>
+  %dx = nn.cast %ds : (tensor<256x256xbf16>) -> tensor<256x256xf32>
+  return %dx, %dw : tensor<256x256xf32>, tensor<64x256xbf16>
+}
+
+// -----
+
+// Nor where the second needs what is made later: with the first it would wait for that, and for itself where that is made of the first.
+// CHECK-LABEL: func.func @waits
+// CHECK: rt.fusion kernel
+// CHECK: rt.fusion library
+// CHECK: rt.fusion kernel
+// CHECK-LABEL: func.func @waits_for_itself
+// CHECK: rt.fusion kernel
+// CHECK: rt.fusion library
+// CHECK: rt.fusion kernel
+func.func @waits(%dy: tensor<256x64xbf16>, %w: tensor<64x256xbf16>, %s: tensor<256x256xbf16>) -> (tensor<256x256xbf16>, tensor<256x256xbf16>) {
+  %g = nn.contract %dy, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<64x256xbf16>) -> tensor<256x256xbf16>
+  %du = nn.mul %g, %s : tensor<256x256xbf16>
+  %p = nn.contract %s, %s lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x256xbf16>, tensor<256x256xbf16>) -> tensor<256x256xbf16>
+  %ds = nn.mul %g, %p : tensor<256x256xbf16>
+  return %du, %ds : tensor<256x256xbf16>, tensor<256x256xbf16>
+}
+func.func @waits_for_itself(%dy: tensor<256x64xbf16>, %w: tensor<64x256xbf16>, %s: tensor<256x256xbf16>) -> tensor<256x256xbf16> {
+  %g = nn.contract %dy, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<64x256xbf16>) -> tensor<256x256xbf16>
+  %du = nn.mul %g, %s : tensor<256x256xbf16>
+  %p = nn.contract %du, %s lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x256xbf16>, tensor<256x256xbf16>) -> tensor<256x256xbf16>
+  %ds = nn.mul %g, %p : tensor<256x256xbf16>
+  return %ds : tensor<256x256xbf16>
+}
+
+// -----
+
+// Nor where both would be in one piece: sums over columns need all rows, which a maximum of each is made of one by one.
+// CHECK-LABEL: func.func @pieces
+// CHECK-COUNT-2: rt.fusion kernel
+func.func @pieces(%dy: tensor<256x64xf32>, %w: tensor<64x256xf32>) -> (tensor<256xf32>, tensor<256xf32>) {
+  %g = nn.contract %dy, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xf32>, tensor<64x256xf32>) -> tensor<256x256xf32>
+  %0 = nn.reduce max %g dims = [1] : tensor<256x256xf32> -> tensor<256xf32>
+  %1 = nn.reduce sum %g dims = [0] : tensor<256x256xf32> -> tensor<256xf32>
+  return %0, %1 : tensor<256xf32>, tensor<256xf32>
+}
