@@ -43,6 +43,28 @@ SmallVector<int> leadingFactors(const FactorRule &rule, const TensorFactors &ten
   return result;
 }
 
+/// Whether a view of its operand has all of it once, with runs of `row` elements in one piece.
+bool permutesRows(Operation *view, int64_t row) {
+  if (elementsOf(view->getResult(0)) != elementsOf(view->getOperand(0)))
+    return false;
+  FactorRule rule = cast<ShardableOpInterface>(view).getOwnFactorRule();
+  auto factorsFromTheBack = [](const TensorFactors &tensor) {
+    SmallVector<int> list;
+    for (const DimFactors &dim : tensor)
+      llvm::append_range(list, dim);
+    std::reverse(list.begin(), list.end());
+    return list;
+  };
+  int64_t inOnePiece = 1;
+  for (auto [a, b] :
+       llvm::zip(factorsFromTheBack(rule.operands[0]), factorsFromTheBack(rule.results[0]))) {
+    if (a != b)
+      break;
+    inOnePiece *= rule.factors[a].size;
+  }
+  return inOnePiece % row == 0;
+}
+
 /// Divisors above 1, ascending.
 SmallVector<int64_t> divisorsOf(int64_t size) {
   SmallVector<int64_t> small, large;
@@ -357,6 +379,33 @@ std::pair<Operation *, Cuts> FusionChoice::edgeTo(Operation *consumer, unsigned 
   return {producer, edge};
 }
 
+/// Where all that a group makes is written as a view has it: the numbers of pieces of the view that
+/// are whole pieces of the group, in any order. Else none.
+///
+/// Worked example: a kernel makes rows of d, [b, h, s, d], for a product that wants [b, s, h d]. In
+/// their order, both have the pieces of b in common; as the view has them, those of b s h.
+Cuts FusionChoice::cutsBehindView(Operation *view, Operation *producer) const {
+  unsigned from = groupOf.lookup(producer);
+  int64_t elements = elementsOf(producer->getResult(0));
+  if (!isFree(view) || elements == 0)
+    return {};
+  auto isWithin = [&](OpOperand &use) {
+    auto group = groupOf.find(use.getOwner());
+    return use.getOwner() == view || (group != groupOf.end() && group->second == from);
+  };
+  for (Operation *op : groups[from].ops)
+    for (Value result : op->getResults())
+      if (!forEachUse(result, isWithin))
+        return {};
+  int64_t row = elements / groups[from].cuts.back();
+  for (Operation *op = view; op != producer; op = op->getOperand(0).getDefiningOp())
+    if (!permutesRows(op, row))
+      return {};
+  Cuts cuts = cutsOf(view, -1);
+  llvm::erase_if(cuts, [&](int64_t count) { return elements / count % row != 0; });
+  return cuts;
+}
+
 void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
   auto [producer, edge] = edgeTo(consumer, operand);
   if (!producer)
@@ -371,6 +420,8 @@ void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
       joinsGradients(producer, consumer))
     return;
   Cuts cuts = intersect(intersect(groups[from].cuts, groups[into].cuts), edge);
+  if (Cuts others = cutsBehindView(consumer, producer); others.size() > cuts.size())
+    cuts = std::move(others);
   if (std::optional<Obstacle> obstacle = whyApart(from, into, cuts))
     refused.insert({{producer, consumer}, *obstacle});
   else

@@ -160,6 +160,7 @@ private:
   std::optional<Obstacle> tryJoin(unsigned from, unsigned into, Cuts cuts);
   /// The kernel op behind views that makes an operand, if any, and the cuts that the edge allows.
   std::pair<mlir::Operation *, Cuts> edgeTo(mlir::Operation *consumer, unsigned operand) const;
+  Cuts cutsBehindView(mlir::Operation *view, mlir::Operation *producer) const;
   void join(unsigned from, unsigned into, Cuts cuts);
   std::optional<Obstacle> whyApart(unsigned from, unsigned into,
                                    llvm::ArrayRef<int64_t> cuts) const;

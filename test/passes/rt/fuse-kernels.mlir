@@ -116,6 +116,45 @@ func.func @transposed_read(%x: tensor<8x16xf32>, %y: tensor<16x8xf32>) -> tensor
   return %0 : tensor<16x8xf32>
 }
 
+// Rows that a kernel makes are written where a product wants them: of heads of each row, where they come as rows of each head.
+// CHECK-LABEL: func.func @rows_permuted
+// CHECK: %[[ROWS:.+]] = rt.fusion kernel({{.*}}) -> (tensor<2x64x1024xf32>)
+// CHECK: nn.rope
+// CHECK: nn.transpose
+// CHECK: nn.reshape
+// CHECK: rt.fusion library(%[[ROWS]],
+// CHECK-NOT: rt.fusion
+// CHECK: return
+func.func @rows_permuted(%x: tensor<2x16x64x64xf32>, %c: tensor<2x16x64x32xf32>, %w: tensor<1024x8xf32>) -> tensor<2x64x8xf32> {
+  %0 = nn.rope %x, %c, %c : (tensor<2x16x64x64xf32>, tensor<2x16x64x32xf32>, tensor<2x16x64x32xf32>) -> tensor<2x16x64x64xf32>
+  %1 = nn.transpose %0 permutation = [0, 2, 1, 3] : tensor<2x16x64x64xf32> -> tensor<2x64x16x64xf32>
+  %2 = nn.reshape %1 : tensor<2x64x16x64xf32> -> tensor<2x64x1024xf32>
+  %3 = nn.contract %2, %w lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32 : (tensor<2x64x1024xf32>, tensor<1024x8xf32>) -> tensor<2x64x8xf32>
+  return %3 : tensor<2x64x8xf32>
+}
+
+// Not so where that takes the rows apart, or others read them as they are.
+// CHECK-LABEL: func.func @rows_apart
+// CHECK: rt.fusion kernel({{.*}}) -> (tensor<2x16x64x64xf32>)
+// CHECK: rt.fusion kernel({{.*}}) -> (tensor<2x64x1024xf32>)
+// CHECK-LABEL: func.func @rows_read_twice
+// CHECK: rt.fusion kernel({{.*}}) -> (tensor<2x16x64x64xf32>)
+// CHECK: rt.fusion kernel({{.*}}) -> (tensor<2x64x1024xf32>)
+func.func @rows_apart(%x: tensor<2x16x64x64xf32>, %c: tensor<2x16x64x32xf32>, %w: tensor<1024x8xf32>) -> tensor<2x64x8xf32> {
+  %0 = nn.rope %x, %c, %c : (tensor<2x16x64x64xf32>, tensor<2x16x64x32xf32>, tensor<2x16x64x32xf32>) -> tensor<2x16x64x64xf32>
+  %1 = nn.transpose %0 permutation = [0, 2, 3, 1] : tensor<2x16x64x64xf32> -> tensor<2x64x64x16xf32>
+  %2 = nn.reshape %1 : tensor<2x64x64x16xf32> -> tensor<2x64x1024xf32>
+  %3 = nn.contract %2, %w lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32 : (tensor<2x64x1024xf32>, tensor<1024x8xf32>) -> tensor<2x64x8xf32>
+  return %3 : tensor<2x64x8xf32>
+}
+func.func @rows_read_twice(%x: tensor<2x16x64x64xf32>, %c: tensor<2x16x64x32xf32>, %w: tensor<1024x8xf32>) -> (tensor<2x64x8xf32>, tensor<2x16x64x64xf32>) {
+  %0 = nn.rope %x, %c, %c : (tensor<2x16x64x64xf32>, tensor<2x16x64x32xf32>, tensor<2x16x64x32xf32>) -> tensor<2x16x64x64xf32>
+  %1 = nn.transpose %0 permutation = [0, 2, 1, 3] : tensor<2x16x64x64xf32> -> tensor<2x64x16x64xf32>
+  %2 = nn.reshape %1 : tensor<2x64x16x64xf32> -> tensor<2x64x1024xf32>
+  %3 = nn.contract %2, %w lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32 : (tensor<2x64x1024xf32>, tensor<1024x8xf32>) -> tensor<2x64x8xf32>
+  return %3, %0 : tensor<2x64x8xf32>, tensor<2x16x64x64xf32>
+}
+
 // Whatever is returned gets a buffer of its own: arguments, constants, views and
 // second returns are copied.
 // CHECK-LABEL: func.func @returns
