@@ -73,28 +73,37 @@ Operation *weft::rt::libraryOpOf(FusionOp fusion) {
 std::optional<LibraryEnd> weft::rt::libraryEndOf(FusionOp fusion) {
   LibraryEnd end;
   Operation *op = libraryOpOf(fusion), *next = op->getNextNode();
-  ResultRange results = op->getResults(), placeable = placeableResults(op);
+  size_t placeable = placeableResults(op).size();
+  llvm::SetVector<Value> made;
+  llvm::DenseSet<OpOperand *> led;
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    Operation *last = i < placeable ? placedAs(result, [](Operation *) { return true; }) : nullptr;
+    if (last && !layoutBehind(result, last))
+      return std::nullopt;
+    Value value = result;
+    for (; last && value.getDefiningOp() != last; value = value.user_begin()->getResult(0))
+      led.insert(&*value.use_begin());
+    made.insert(value);
+    end.placed.push_back(last);
+    end.outputs.push_back(llvm::find(made, value) - made.begin());
+  }
+  // Results have their places in it, and nothing else has.
   for (; next && isPlacing(next); next = next->getNextNode())
-    end.placed = next;
-  // What it is made of has its place in it, and nothing else has.
-  if (end.placed && (std::max(1u, end.placed->getNumOperands()) != placeable.size() ||
-                     !llvm::all_of(placeable, [&](Value value) {
-                       return layoutBehind(value, end.placed).has_value();
-                     })))
-    return std::nullopt;
+    for (OpOperand &operand : next->getOpOperands())
+      if (!led.contains(&operand))
+        return std::nullopt;
   // To the first of these alone it adds.
-  SmallVector<Value> made(end.placed ? end.placed->getResults() : placeable);
-  llvm::append_range(made, results.drop_front(placeable.size()));
+  SmallVector<Value> yielded = made.takeVector();
   for (; next && isSum(next); next = next->getNextNode()) {
-    bool isFirst = next->getOperand(0) == made[0];
+    bool isFirst = next->getOperand(0) == yielded[0];
     auto addend = dyn_cast<BlockArgument>(next->getOperand(isFirst));
-    if (!addend || next->getOperand(!isFirst) != made[0])
+    if (!addend || next->getOperand(!isFirst) != yielded[0])
       return std::nullopt;
     end.addends.push_back(addend);
-    made[0] = next->getResult(0);
+    yielded[0] = next->getResult(0);
   }
   auto yield = dyn_cast_if_present<YieldOp>(next);
-  return yield && llvm::equal(yield->getOperands(), made) ? std::optional(end) : std::nullopt;
+  return yield && llvm::equal(yield->getOperands(), yielded) ? std::optional(end) : std::nullopt;
 }
 
 bool weft::rt::isNothing(Value value) { return value.getDefiningOp<NothingOp>() != nullptr; }
@@ -304,20 +313,17 @@ private:
     std::optional<LibraryEnd> end = libraryEndOf(fusion);
     if (!end) {
       libraryOp->emitOpError(
-          "is followed by more than a library call does: to place its results in "
-          "one, to add inputs to that");
+          "is followed by more than a library call does: to place its results, to add inputs to "
+          "the first");
       return nullptr;
     }
     SmallVector<ValueLayout> written;
     SmallVector<SmallVector<int64_t, 4>> resultStrides;
     SmallVector<Value> outputs;
-    size_t placeable = placeableResults(libraryOp).size();
-    for (auto [i, result] : llvm::enumerate(libraryOp->getResults())) {
-      bool isPlaced = end->placed && i < placeable;
-      written.push_back(isPlaced ? *layoutBehind(result, end->placed) : denseLayout(result));
+    for (auto [result, placed, output] :
+         llvm::zip(libraryOp->getResults(), end->placed, end->outputs)) {
+      written.push_back(placed ? *layoutBehind(result, placed) : denseLayout(result));
       resultStrides.push_back(written.back().strides);
-      // What is placed is one output, the first.
-      size_t output = isPlaced ? 0 : end->placed ? i - placeable + 1 : i;
       outputs.push_back(fusion.getOutputs()[output]);
     }
     SmallVector<ValueLayout> layouts;
@@ -337,9 +343,8 @@ private:
       if (isNothing(fusion.getInputs()[argument.getArgNumber()]))
         continue;
       ValueLayout addend = specLayout(fusion.getInputs()[argument.getArgNumber()]);
-      if (end->placed)
-        addend.strides =
-            layoutBehind(libraryOp->getResult(0), end->placed, addend.strides)->strides;
+      if (Operation *placed = end->placed.front())
+        addend.strides = layoutBehind(libraryOp->getResult(0), placed, addend.strides)->strides;
       addendStrides.push_back(addend.strides);
       addends.push_back(std::move(addend));
     }

@@ -31,11 +31,13 @@ llvm::StringRef nameForMessages(mlir::Operation *op);
 /// The op for which a library fusion calls the library.
 mlir::Operation *libraryOpOf(FusionOp fusion);
 
-/// What the call does to that op's results, null where it does not: the view or concatenation as
-/// which it writes them (layoutBehind), the inputs that are added to it. Nothing if the fusion does
-/// more than that.
+/// What the call does to that op's results. Nothing if the fusion does more than that.
 struct LibraryEnd {
-  mlir::Operation *placed = nullptr;
+  /// Of each result: the view or concatenation as which it is written (layoutBehind), or null.
+  llvm::SmallVector<mlir::Operation *, 3> placed;
+  /// Of each result: which output of the fusion it is, or is a part of.
+  llvm::SmallVector<unsigned, 3> outputs;
+  /// The inputs that are added to the first output.
   llvm::SmallVector<mlir::BlockArgument, 2> addends;
 };
 std::optional<LibraryEnd> libraryEndOf(FusionOp fusion);

@@ -278,8 +278,7 @@ private:
       inputs.push_back(operand);
       map.map(operand, body->addArgument(withoutEncoding(operand.getType()), operand.getLoc()));
     }
-    SmallVector<Value> yielded(cloneInto(*body, op, map)->getResults()), outputs(op->getResults());
-    map.map(outputs, yielded);
+    map.map(op->getResults(), cloneInto(*body, op, map)->getResults());
     for (Operation *later : choice.absorbed(op)) {
       for (Value operand : later->getOperands())
         if (!map.contains(operand)) {
@@ -287,16 +286,20 @@ private:
           inputs.push_back(operand);
           map.map(operand, body->addArgument(withoutEncoding(operand.getType()), operand.getLoc()));
         }
-      yielded = {cloneInto(*body, later, map)->getResult(0)};
-      outputs = {later->getResult(0)};
-      map.map(outputs, yielded);
+      map.map(later->getResult(0), cloneInto(*body, later, map)->getResult(0));
     }
-    if (!choice.absorbed(op).empty())
-      for (Value dense : op->getResults().take_back(call.denseResults)) {
-        outputs.push_back(dense);
-        yielded.push_back(map.lookup(dense));
-      }
-    finish(FusionKind::Library, op->getLoc(), inputs, outputs, yielded, std::move(body));
+    // Several results may be parts of one output.
+    llvm::SetVector<Value> outputs;
+    for (Value result : op->getResults()) {
+      while (result.hasOneUse() && llvm::is_contained(choice.absorbed(op), *result.user_begin()))
+        result = result.user_begin()->getResult(0);
+      outputs.insert(result);
+    }
+    SmallVector<Value> yielded;
+    for (Value output : outputs)
+      yielded.push_back(map.lookup(output));
+    finish(FusionKind::Library, op->getLoc(), inputs, outputs.getArrayRef(), yielded,
+           std::move(body));
   }
 
   void finish(FusionKind kind, Location loc, ValueRange inputs, ValueRange outputs,

@@ -19,21 +19,23 @@ static bool isWeightGradient(Operation *op) {
   return role && role.getValue() == nn::kRoleWeightGradient;
 }
 
-/// The one reader of a library op may permute the result in a way that the
-/// library can write at once: so heads merge without a copy.
-void FusionChoice::absorbPermutation(Operation *op) {
-  if (placeableResults(op).size() != 1 || !op->getResult(0).hasOneUse())
+/// The one reader of what a library op makes may permute it in a way that the library can write at
+/// once: so heads merge without a copy, and their gradients. Unless all are parts of one value.
+void FusionChoice::absorbPermutations(Operation *op) {
+  if (!absorbed(op).empty())
     return;
-  Operation *view = *op->getResult(0).user_begin();
-  auto strides =
-      classes.lookup(view) == FusionClass::Free ? stridesBehindPermutation(view) : std::nullopt;
-  if (!strides)
-    return;
-  absorbedBy[op] = {view};
-  if (layoutOfLibrary(op))
-    classes[view] = FusionClass::Absorbed;
-  else
-    absorbedBy.erase(op);
+  for (Value result : placeableResults(op)) {
+    if (!result.hasOneUse())
+      continue;
+    Operation *view = *result.user_begin();
+    if (classes.lookup(view) != FusionClass::Free || !stridesBehindPermutation(view))
+      continue;
+    absorbedBy[op].push_back(view);
+    if (layoutOfLibrary(op))
+      classes[view] = FusionClass::Absorbed;
+    else
+      absorbedBy[op].pop_back();
+  }
 }
 
 /// The results of a library op may be the parts of one value, which it can then write at once: so
@@ -154,13 +156,13 @@ FusionChoice::layoutOfLibrary(Operation *op, ArrayRef<SmallVector<int64_t, 4>> a
   for (Value result : op->getResults())
     results.push_back(denseStrides(result));
   SmallVector<SmallVector<int64_t, 4>> added(addends);
-  if (!absorbed(op).empty()) {
-    Operation *last = absorbed(op).back();
-    for (auto [result, strides] : llvm::zip(placeableResults(op), results))
+  auto isAbsorbed = [&](Operation *later) { return llvm::is_contained(absorbed(op), later); };
+  for (auto [result, strides] : llvm::zip(placeableResults(op), results))
+    if (Operation *last = placedAs(result, isAbsorbed))
       strides = layoutBehind(result, last)->strides;
+  if (Operation *last = placedAs(op->getResult(0), isAbsorbed))
     for (SmallVector<int64_t, 4> &strides : added)
       strides = layoutBehind(op->getResult(0), last, strides)->strides;
-  }
   return libraryLayout(target, op, operands, results, added);
 }
 

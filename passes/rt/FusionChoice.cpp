@@ -244,7 +244,7 @@ void FusionChoice::demandLayouts(Block &block) {
             view && !isRoot(view) && !view->hasTrait<OpTrait::ConstantLike>())
           demandDense(&op, i);
       absorbConcat(&op);
-      absorbPermutation(&op);
+      absorbPermutations(&op);
       absorbSums(&op);
     } else if (kind == FusionClass::Opaque) {
       bool isReturn = op.hasTrait<OpTrait::IsTerminator>();

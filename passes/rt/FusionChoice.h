@@ -174,7 +174,7 @@ private:
   /// Uses through views. False as soon as `visit` is.
   bool forEachUse(mlir::Value value, llvm::function_ref<bool(mlir::OpOperand &)> visit) const;
   static bool areOfOneTime(mlir::Operation *a, mlir::Operation *b);
-  void absorbPermutation(mlir::Operation *library);
+  void absorbPermutations(mlir::Operation *library);
   void absorbConcat(mlir::Operation *library);
   void absorbSums(mlir::Operation *library);
   std::optional<llvm::SmallVector<int64_t, 4>>

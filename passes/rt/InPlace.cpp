@@ -146,7 +146,7 @@ bool weft::rt::mayOverwrite(FusionOp fusion, unsigned input, unsigned result) {
   std::optional<unsigned> operand = cast<KernelOpInterface>(op).getLibraryCall()->overwrites;
   Value argument = fusion.getBody().getArgument(input);
   bool isOverwritten = end->addends.empty()
-                           ? operand && op->getOperand(*operand) == argument && !end->placed
+                           ? operand && op->getOperand(*operand) == argument && !end->placed.front()
                            : llvm::is_contained(end->addends, argument);
   return isOverwritten && argument.hasOneUse() &&
          argument.getType() == withoutEncoding(fusion.getResult(0).getType());

@@ -236,6 +236,15 @@ bool weft::rt::isPlacing(Operation *op) {
   return isa<nn::ConcatOp>(op) || (isFree(op) && op->getNumOperands() == 1);
 }
 
+Operation *weft::rt::placedAs(Value value, llvm::function_ref<bool(Operation *)> isTaken) {
+  Operation *last = nullptr;
+  while (value.hasOneUse() && isPlacing(*value.user_begin()) && isTaken(*value.user_begin())) {
+    last = *value.user_begin();
+    value = last->getResult(0);
+  }
+  return last;
+}
+
 std::optional<ValueLayout> weft::rt::layoutBehind(Value value, Operation *last,
                                                   std::optional<ArrayRef<int64_t>> strides) {
   SmallVector<OpOperand *> uses;

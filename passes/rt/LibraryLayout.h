@@ -46,6 +46,10 @@ mlir::ResultRange placeableResults(mlir::Operation *op);
 /// could write its result at once.
 bool isPlacing(mlir::Operation *op);
 
+/// The last of the placing ops to which `value` leads, each with one reader, of those for which
+/// `isTaken` holds; null if the first is not.
+mlir::Operation *placedAs(mlir::Value value, llvm::function_ref<bool(mlir::Operation *)> isTaken);
+
 /// Where `value` lies in the buffer of the result of `last`, to which all that reads it leads
 /// through placing ops, each with one reader; nothing if sizes and strides cannot say it. The
 /// buffer is dense, or has `strides`.

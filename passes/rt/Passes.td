@@ -193,7 +193,7 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     consumer have in common, so that no value is computed twice for that and a
     piece stays in the cache (FusionChoice.h); views are cloned into the fusions that
     read them. What is wanted in memory in another order is written so by who makes it, if nothing else reads that and rows stay in
-    one piece. A library op stands alone in its fusion; if its result is only
+    one piece. A library op stands alone in its fusion; if a result is only
     permuted, the permutation is taken in and the library writes that order; if
     its results are only the parts of a concatenation, the library writes that.
     A product takes in up to two sums of its result: with the gradient so far, a

@@ -104,6 +104,28 @@ func.func @unpacked(%q: tensor<2x4x8x16xf32>) -> (tensor<2x4x32x16xf32>, tensor<
   return %3, %7, %read, %11 : tensor<2x4x32x16xf32>, tensor<2x4x24x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x24x16xf32>
 }
 
+// Else each is written as its reader permutes it, and one that is read as it is stays.
+// CHECK-LABEL: func.func @permuted_gradients
+// CHECK: %[[ALL:.+]]:3 = rt.fusion library(%arg0 : {{.*}}) -> (tensor<2x4x8x16xf32>, tensor<2x8x4x16xf32>, tensor<2x8x4x16xf32>)
+// CHECK: %[[Q:.+]], %[[K:.+]], %[[V:.+]] = nn.attention_grad
+// CHECK: %[[KT:.+]] = nn.transpose %[[K]]
+// CHECK: %[[VT:.+]] = nn.transpose %[[V]]
+// CHECK: rt.yield %[[Q]], %[[KT]], %[[VT]]
+// CHECK-NOT: rt.fusion kernel
+// CHECK: return %[[ALL]]#0
+func.func @permuted_gradients(%q: tensor<2x4x8x16xf32>, %w: tensor<64x8xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x8x8xf32>, tensor<2x8x8xf32>) {
+  %dq, %dk, %dv = nn.attention_grad %q, %q, %q, %q, %q scale = 0.25
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+    -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  %0 = nn.transpose %dk permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %1 = nn.reshape %0 : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %2 = nn.transpose %dv permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %3 = nn.reshape %2 : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %4 = nn.contract %1, %w lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32 : (tensor<2x8x64xf32>, tensor<64x8xf32>) -> tensor<2x8x8xf32>
+  %5 = nn.contract %3, %w lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32 : (tensor<2x8x64xf32>, tensor<64x8xf32>) -> tensor<2x8x8xf32>
+  return %dq, %4, %5 : tensor<2x4x8x16xf32>, tensor<2x8x8xf32>, tensor<2x8x8xf32>
+}
+
 // A transpose in front of an elementwise op is read through, not copied.
 // CHECK-LABEL: func.func @transposed_read
 func.func @transposed_read(%x: tensor<8x16xf32>, %y: tensor<16x8xf32>) -> tensor<16x8xf32> {

@@ -89,7 +89,7 @@ func.func @p(%x: tensor<4xf32>, %s: tensor<2xf32>) -> tensor<2xf32> {
 func.func @p(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = rt.fusion library(%x : tensor<4x4xf32>) -> (tensor<4x4xf32>) {
   ^bb0(%a: tensor<4x4xf32>):
-    // expected-error @below {{is followed by more than a library call does: to place its results in one, to add inputs to that}}
+    // expected-error @below {{is followed by more than a library call does: to place its results, to add inputs to the first}}
     %1 = nn.contract %a, %a lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
       : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
     %2 = nn.sub %1, %a : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
@@ -100,11 +100,26 @@ func.func @p(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 
 // -----
 
+// What it packs is what it makes: here an argument is beside it.
+func.func @p(%x: tensor<4x4xf32>) -> tensor<8x4xf32> {
+  %0 = rt.fusion library(%x : tensor<4x4xf32>) -> (tensor<8x4xf32>) {
+  ^bb0(%a: tensor<4x4xf32>):
+    // expected-error @below {{is followed by more than a library call does: to place its results, to add inputs to the first}}
+    %1 = nn.contract %a, %a lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+      : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %2 = nn.concat %1, %a dim = 0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    rt.yield %2 : tensor<8x4xf32>
+  }
+  return %0 : tensor<8x4xf32>
+}
+
+// -----
+
 // What it adds to is its result: here neither addend is.
 func.func @p(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = rt.fusion library(%x, %y : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
   ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
-    // expected-error @below {{is followed by more than a library call does: to place its results in one, to add inputs to that}}
+    // expected-error @below {{is followed by more than a library call does: to place its results, to add inputs to the first}}
     %1 = nn.contract %a, %a lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
       : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
     %2 = nn.add %a, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
@@ -119,7 +134,7 @@ func.func @p(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x4xf32> {
 func.func @p(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = rt.fusion library(%x, %y : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
   ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
-    // expected-error @below {{is followed by more than a library call does: to place its results in one, to add inputs to that}}
+    // expected-error @below {{is followed by more than a library call does: to place its results, to add inputs to the first}}
     %1 = nn.contract %a, %a lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
       : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
     %2 = nn.add %1, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>

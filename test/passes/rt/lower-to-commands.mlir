@@ -50,6 +50,24 @@ func.func @packed(%q: tensor<2x4x8x16xf32> {nn.name = "q"}) -> (tensor<2x8x192xf
   return %6 : tensor<2x8x192xf32>
 }
 
+// What it makes as values of their own is written as each is wanted: here the gradient of the keys is permuted.
+// CHECK-LABEL: rt.program @permuted
+// CHECK-DAG: %[[Q:.+]] = rt.buffer "q" output : memref<2x4x8x16xf32>
+// CHECK-DAG: %[[TURNED:.+]] = rt.buffer "k" output : memref<2x8x4x16xf32>
+// CHECK-DAG: %[[V:.+]] = rt.buffer "v" output : memref<2x4x8x16xf32>
+// CHECK-DAG: %[[K:.+]] = rt.view %[[TURNED]] : memref<2x8x4x16xf32> to memref<2x4x8x16xf32, strided<[512, 16, 64, 1]>>
+// CHECK: rt.attention_grad {{.*}} -> %[[Q]], %[[K]], %[[V]]
+// CHECK-NOT: rt.launch
+// CHECK: rt.output "q" %[[Q]]
+func.func @permuted(%x: tensor<2x4x8x16xf32> {nn.name = "x"})
+    -> (tensor<2x4x8x16xf32> {nn.name = "q"}, tensor<2x8x4x16xf32> {nn.name = "k"}, tensor<2x4x8x16xf32> {nn.name = "v"}) {
+  %dq, %dk, %dv = nn.attention_grad %x, %x, %x, %x, %x scale = 0.25
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+    -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  %0 = nn.transpose %dk permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  return %dq, %0, %dv : tensor<2x4x8x16xf32>, tensor<2x8x4x16xf32>, tensor<2x4x8x16xf32>
+}
+
 // Rows are copied into a part of the output's buffer, in which they lie from the first on.
 // CHECK-LABEL: rt.program @rows
 // CHECK: %[[A:.+]] = rt.buffer "a" activation : memref<2x2x2xf32>
