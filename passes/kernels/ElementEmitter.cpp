@@ -477,6 +477,18 @@ void ElementEmitter::emitFor(Operation &op, Region &region) {
   }
 }
 
+/// A computed index into a dim of that size: within it where the element is wanted, and moved there
+/// where nobody knows.
+AffineExpr ElementEmitter::lookedUp(Value index, int64_t size, Location loc) {
+  if (unsure > 0) {
+    Value least = arith::ConstantIndexOp::create(builder, loc, 0);
+    Value most = arith::ConstantIndexOp::create(builder, loc, std::max<int64_t>(0, size - 1));
+    index = arith::MinSIOp::create(builder, loc, arith::MaxSIOp::create(builder, loc, index, least),
+                                   most);
+  }
+  return space.addSymbol(index, size);
+}
+
 void ElementEmitter::emitOp(Operation &op, Region &region) {
   if (recorder)
     recorder->work += points * operationCost(op);
@@ -489,8 +501,11 @@ void ElementEmitter::emitOp(Operation &op, Region &region) {
   if (isa<tensor::EmptyOp>(op))
     return; // has a storage already
   if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
-    region.values.map(extract,
-                      element(extract.getTensor(), indicesOf(extract.getIndices(), region)));
+    SmallVector<AffineExpr> indices = indicesOf(extract.getIndices(), region);
+    for (auto [index, size] : llvm::zip_equal(indices, extract.getTensor().getType().getShape()))
+      if (auto symbol = dyn_cast<AffineSymbolExpr>(index))
+        index = lookedUp(space.symbols[symbol.getPosition()].value, size, op.getLoc());
+    region.values.map(extract, element(extract.getTensor(), indices));
     return;
   }
   if (auto insert = dyn_cast<tensor::InsertOp>(op)) {

@@ -153,6 +153,7 @@ protected:
 private:
   std::optional<mlir::AffineExpr> indexOf(mlir::Value old, Region &region);
   bool emitIndexOp(mlir::Operation &op, Region &region);
+  mlir::AffineExpr lookedUp(mlir::Value index, int64_t size, mlir::Location loc);
   bool foldComparison(mlir::Operation &op, Region &region);
   void emitIf(mlir::Operation &op, Region &region);
   void emitFor(mlir::Operation &op, Region &region);

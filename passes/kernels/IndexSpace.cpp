@@ -15,11 +15,12 @@ AffineExpr IndexSpace::addDim(int64_t extent, bool unit, Value iv) {
   return getAffineDimExpr(dims.size() - 1, context);
 }
 
-AffineExpr IndexSpace::addSymbol(Value value) {
-  auto found = llvm::find(symbols, value);
+AffineExpr IndexSpace::addSymbol(Value value, std::optional<int64_t> bound) {
+  Symbol symbol{value, bound};
+  auto found = llvm::find(symbols, symbol);
   if (found != symbols.end())
     return getAffineSymbolExpr(found - symbols.begin(), context);
-  symbols.push_back(value);
+  symbols.push_back(symbol);
   return getAffineSymbolExpr(symbols.size() - 1, context);
 }
 
@@ -155,8 +156,11 @@ std::optional<std::pair<int64_t, int64_t>> IndexSpace::range(AffineExpr expr) co
     std::pair<int64_t, int64_t> part;
     if (auto dim = dyn_cast<AffineDimExpr>(atom)) {
       part = {0, std::max<int64_t>(0, dims[dim.getPosition()].extent - 1)};
-    } else if (isa<AffineSymbolExpr>(atom)) {
-      return std::nullopt;
+    } else if (auto symbol = dyn_cast<AffineSymbolExpr>(atom)) {
+      std::optional<int64_t> bound = symbols[symbol.getPosition()].bound;
+      if (!bound)
+        return std::nullopt;
+      part = {0, std::max<int64_t>(0, *bound - 1)};
     } else {
       auto binary = cast<AffineBinaryOpExpr>(atom);
       int64_t divisor = cast<AffineConstantExpr>(binary.getRHS()).getValue();
@@ -409,7 +413,7 @@ Value IndexSpace::materialize(OpBuilder &builder, Location loc, AffineExpr expr)
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return dims[dim.getPosition()].iv;
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return symbols[symbol.getPosition()];
+    return symbols[symbol.getPosition()].value;
   if (auto value = dyn_cast<AffineConstantExpr>(expr))
     return number(value.getValue());
   auto binary = cast<AffineBinaryOpExpr>(expr);

@@ -20,6 +20,17 @@ struct LoopDim {
   bool unit;
 };
 
+/// A value that is known at run time only.
+struct Symbol {
+  mlir::Value value;
+  /// It is in [0, bound), if anything is known of it.
+  std::optional<int64_t> bound;
+
+  bool operator==(const Symbol &other) const {
+    return value == other.value && bound == other.bound;
+  }
+};
+
 /// The loops of a kernel, and sums of multiples of them. Expressions are kept
 /// in one normal form, so that equal ones compare equal; `floordiv` and `mod`
 /// vanish wherever the loops' ranges show it: with d1 in [0, 8),
@@ -29,13 +40,13 @@ public:
   explicit IndexSpace(mlir::MLIRContext *context) : context(context) {}
 
   llvm::SmallVector<LoopDim> dims;
-  llvm::SmallVector<mlir::Value> symbols;
+  llvm::SmallVector<Symbol> symbols;
   /// Factors by which loops want to be split (loop -> inner extent), found
   /// when a division could not be simplified.
   llvm::SmallVector<std::pair<unsigned, int64_t>> wantedSplits;
 
   mlir::AffineExpr addDim(int64_t extent, bool unit, mlir::Value iv = nullptr);
-  mlir::AffineExpr addSymbol(mlir::Value value);
+  mlir::AffineExpr addSymbol(mlir::Value value, std::optional<int64_t> bound = std::nullopt);
   mlir::AffineExpr constant(int64_t value) const;
 
   mlir::AffineExpr add(mlir::AffineExpr a, mlir::AffineExpr b);

@@ -35,6 +35,15 @@ DenseElementsAttr weft::kernels::tableOf(arith::ConstantOp constant) {
       ArrayRef<int8_t>(bytes));
 }
 
+bool weft::kernels::looksUp(linalg::GenericOp generic) {
+  WalkResult found = generic.getBody()->walk([](Operation *op) {
+    bool isFromElements = op->getNumResults() == 1 && op->getResult(0).getType().isIndex() &&
+                          !llvm::all_of(op->getOperandTypes(), llvm::IsaPred<IndexType>);
+    return isFromElements ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found.wasInterrupted();
+}
+
 void weft::kernels::separateRows(func::FuncOp kernel) {
   SmallVector<OpOperand *> starts;
   kernel.walk([&](scf::ForOp loop) {

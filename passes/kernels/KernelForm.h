@@ -17,6 +17,9 @@ Storage denseStorage(mlir::Value memory, mlir::RankedTensorType type, IndexSpace
 /// for any other.
 mlir::DenseElementsAttr tableOf(mlir::arith::ConstantOp constant);
 
+/// Whether the op reads somewhere at an index that it computes from elements.
+bool looksUp(mlir::linalg::GenericOp generic);
+
 /// Rows that a forall makes start from a tensor.empty each, so that it can stand for their memory;
 /// CSE may have made one of several.
 void separateRows(mlir::func::FuncOp kernel);

@@ -100,6 +100,7 @@ private:
   llvm::DenseMap<mlir::Value, Overwritten> writes;
 
   void makeNests();
+  bool looksUpOverwritten(mlir::Value value) const;
   void grow(Demand &demand, mlir::Value tensor, const Recorder::Read &read);
   bool place(LoopNest &nest, const Demand &demand);
   mlir::Value findWorthKeeping(bool isOneElement = false);

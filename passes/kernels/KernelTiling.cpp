@@ -1,5 +1,6 @@
 // The search for a kernel's nests and units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "KernelForm.h"
 #include "KernelTiler.h"
 #include "weft/Interfaces/TensorTypes.h"
 
@@ -26,6 +27,25 @@ int64_t weft::kernels::stackBytesOf(const LoopNest &nest) {
 // Nests
 //===----------------------------------------------------------------------===//
 
+/// A look-up in what a result overwrites is a nest of its own, so that it is done before.
+bool KernelTiler::looksUpOverwritten(Value value) const {
+  auto generic = value.getDefiningOp<linalg::GenericOp>();
+  if (overwritten.empty() || !generic || !looksUp(generic))
+    return false;
+  SmallVector<Value> open;
+  generic.getBody()->walk([&](tensor::ExtractOp extract) { open.push_back(extract.getTensor()); });
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value tensor = open.pop_back_val();
+    auto stored = elements.storage.find(tensor);
+    if (stored != elements.storage.end() && stored->second.isOverwritten)
+      return true;
+    if (Operation *op = tensor.getDefiningOp(); op && seen.insert(tensor).second)
+      llvm::append_range(open, op->getOperands());
+  }
+  return false;
+}
+
 void KernelTiler::makeNests() {
   tiling.nests.clear();
   elements.nestResults.clear();
@@ -50,7 +70,8 @@ void KernelTiler::makeNests() {
     else if (isa<scf::ForallOp>(op))
       nest.kind = LoopNest::Kind::Rows;
     else if (isa<TensorType>(op.getResult(0).getType()) &&
-             (returned.contains(op.getResult(0)) || kept.contains(op.getResult(0))))
+             (returned.contains(op.getResult(0)) || kept.contains(op.getResult(0)) ||
+              looksUpOverwritten(op.getResult(0))))
       nest.kind = LoopNest::Kind::Elementwise;
     else
       continue;
@@ -462,7 +483,7 @@ bool KernelTiler::settle(ArrayRef<UnitDim> units) {
       // Give up the greatest temporary that can be computed in place.
       LoopNest *greatest = nullptr;
       for (LoopNest &nest : tiling.nests)
-        if (nest.kind == LoopNest::Kind::Elementwise && nest.isTemporary() &&
+        if (nest.kind == LoopNest::Kind::Elementwise && kept.contains(nest.values[0]) &&
             (!greatest || stackBytesOf(nest) > stackBytesOf(*greatest)))
           greatest = &nest;
       if (!greatest)

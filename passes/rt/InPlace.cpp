@@ -56,12 +56,20 @@ static bool isOnePass(func::FuncOp kernel) {
                       [](Operation &op) { return op.getNumRegions() == 0 && isPointwise(&op); });
 }
 
-/// A reduction is done before what it makes is read; a look-up would read its operand by then.
-static bool sumsUp(Operation *op) {
+/// Reductions are done before what they make is read, and so are look-ups in what is overwritten,
+/// whose result has no dim of what indices choose from.
+static bool isDoneBefore(Operation *op) {
   auto shardable = dyn_cast<ShardableOpInterface>(op);
-  return shardable && shardable.getComputeClass() == ComputeClass::Reduction &&
-         llvm::all_of(shardable.getOwnFactorRule().factors,
-                      [](const Factor &factor) { return factor.kind != Factor::Kind::Whole; });
+  if (!shardable)
+    return false;
+  FactorRule rule = shardable.getOwnFactorRule();
+  bool looksUp = llvm::any_of(rule.factors, [](const Factor &factor) {
+    return factor.indexOperand >= 0 && factor.kind == Factor::Kind::Reduction;
+  });
+  return (looksUp || shardable.getComputeClass() == ComputeClass::Reduction) &&
+         llvm::none_of(rule.factors, [](const Factor &factor) {
+           return factor.kind == Factor::Kind::Whole && factor.size != 1;
+         });
 }
 
 /// The numbers of pieces, more than one, into which leading dims that the argument and all results
@@ -86,8 +94,8 @@ static SmallVector<int64_t> piecesOf(func::FuncOp kernel, unsigned argument) {
 }
 
 /// The result is made from elements of the argument with the same indices and from sums over a
-/// piece of it that are done by then. Ops behind it have of all this only the result itself, so
-/// nothing reads the argument after it was overwritten.
+/// piece of it, and elements looked up in it, that are done by then. Ops behind it have of all this
+/// only the result itself, so nothing reads the argument after it was overwritten.
 static bool overwritesPieces(func::FuncOp kernel, unsigned argument, unsigned result) {
   Block &body = kernel.getBody().front();
   Value made = body.getTerminator()->getOperand(result);
@@ -109,7 +117,7 @@ static bool overwritesPieces(func::FuncOp kernel, unsigned argument, unsigned re
     if (llvm::any_of(op.getOperands(), [&](Value value) { return elements.contains(value); })) {
       if (isPointwise(&op))
         elements.insert(op.getResult(0));
-      else if (!sumsUp(&op))
+      else if (!isDoneBefore(&op))
         return false;
     }
     if (op.getResult(0) == made) {

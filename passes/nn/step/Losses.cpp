@@ -208,7 +208,7 @@ private:
                                   << " need integers of their shape without the dim of classes";
     loss.numClasses = logits.getDimSize(*dim);
     Term x = output(), sums = logSum(x), counts = counted();
-    Term picked = isLabel(x).choose(x, 0.0).sum({*dim});
+    Term picked = ofLabels();
     Term kept = counts.choose(sums - picked, 0.0);
     Term number = count(counts);
     loss.value = (kept.sum(nn::dimRange(0, kept.rank())) / number).value;
@@ -224,6 +224,18 @@ private:
   Term overClasses(Term x) {
     return x.broadcast(typeOf(loss.output).getShape(),
                        nn::otherDims(typeOf(loss.output).getRank(), {dim()}));
+  }
+  /// Each label's logit: zero for a label that is no class, and where classes are split, for one of
+  /// another part.
+  Term ofLabels() {
+    int64_t rank = typeOf(loss.target).getRank();
+    SmallVector<int64_t> each = llvm::to_vector(typeOf(loss.target).getShape());
+    each.push_back(1);
+    Value indices = labels().reshape(each).value;
+    return term(loss.output)
+        .make<nn::GatherOp>(loss.output, indices, ArrayRef<int64_t>{dim()},
+                            nn::otherDims(rank + 1, {dim()}), nn::dimRange(0, rank))
+        .wide();
   }
   Term counted() {
     Term result = labels().is(nn::CompareKind::Ne, double(kIgnored));

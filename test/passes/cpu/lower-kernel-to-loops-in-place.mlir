@@ -34,6 +34,25 @@ func.func @turned(%a: tensor<64x80xf32>) -> tensor<64x80xf32> attributes {rt.in_
 
 // -----
 
+// An element that is looked up in the row is read before the row's first store.
+// CHECK-LABEL: func.func private @looked_up.body(
+// CHECK-SAME: %{{.+}}: !llvm.ptr {llvm.noalias}, %{{.+}}: !llvm.ptr {llvm.noalias}, %[[BOTH:.+]]: !llvm.ptr {llvm.noalias})
+// CHECK: scf.if
+// CHECK: llvm.getelementptr inbounds %[[BOTH]]
+// CHECK-NOT: llvm.store
+// CHECK: scf.for
+// CHECK: llvm.store
+// CHECK: func.func @looked_up(
+// CHECK-SAME: rt.parallel_extent = 64 : i64
+func.func @looked_up(%a: tensor<64x8192xf32>, %i: tensor<64x1xi64>) -> tensor<64x8192xf32> attributes {rt.in_place = array<i64: 0>} {
+  %0 = nn.gather %a, %i indexed = [1] operand_batch = [0] indices_batch = [0] : (tensor<64x8192xf32>, tensor<64x1xi64>) -> tensor<64xf32>
+  %1 = nn.broadcast %0 dims = [0] : tensor<64xf32> -> tensor<64x8192xf32>
+  %2 = nn.sub %a, %1 : tensor<64x8192xf32>
+  return %2 : tensor<64x8192xf32>
+}
+
+// -----
+
 // A result behind the one that overwrites would read it, too.
 // expected-error @below {{in every way to cut the kernel something reads an argument that was overwritten}}
 func.func @first(%a: tensor<64x80xf32>) -> (tensor<64x80xf32>, tensor<64xf32>) attributes {rt.in_place = array<i64: 0, -1>} {

@@ -110,6 +110,20 @@ func.func @long_sum(%x: tensor<16x50304xbf16>) -> tensor<16xf32> {
   return %1 : tensor<16xf32>
 }
 
+// What is looked up in a row that is then overwritten is read before.
+// CHECK-LABEL: gpu.func @looked_up_in_place(
+// CHECK-SAME: %{{[^:]+}}: memref<4096xf32>{{[^%]*}}%{{[^:]+}}: memref<32xi64>{{[^%]*}}%[[BOTH:[^:]+]]: memref<4096xf32>
+// CHECK: memref.load %[[BOTH]]
+// CHECK: gpu.barrier
+// CHECK: vector.load %[[BOTH]]
+// CHECK: vector.store %{{.*}}, %[[BOTH]]
+func.func @looked_up_in_place(%x: tensor<32x128xf32>, %i: tensor<32x1xi64>) -> tensor<32x128xf32> attributes {rt.in_place = array<i64: 0>} {
+  %0 = nn.gather %x, %i indexed = [1] operand_batch = [0] indices_batch = [0] : (tensor<32x128xf32>, tensor<32x1xi64>) -> tensor<32xf32>
+  %1 = nn.broadcast %0 dims = [0] : tensor<32xf32> -> tensor<32x128xf32>
+  %2 = nn.sub %x, %1 : tensor<32x128xf32>
+  return %2 : tensor<32x128xf32>
+}
+
 // A row is overwritten when all threads have read it for its sum: a barrier stands between.
 // CHECK-LABEL: gpu.func @rows_in_place(
 // CHECK-SAME: %{{[^:]+}}: memref<4096xf32>{{[^%]*}}%[[BOTH:[^:]+]]: memref<4096xf32>

@@ -34,8 +34,6 @@ func.func private @make(%a: tensor<64x80xf32>) -> tensor<64x80xf32> attributes {
 // CHECK-NOT: rt.in_place
 // CHECK: func.func private @turned
 // CHECK-NOT: rt.in_place
-// CHECK: func.func private @picked
-// CHECK-NOT: rt.in_place
 // CHECK: func.func private @rows
 // CHECK-SAME: rt.in_place = array<i64: -1, 0>
 func.func private @rows(%a: tensor<64x80xf32>) -> (tensor<64xf32>, tensor<64x80xf32>) attributes {rt.kernel} {
@@ -45,6 +43,8 @@ func.func private @rows(%a: tensor<64x80xf32>) -> (tensor<64xf32>, tensor<64x80x
   %3 = nn.div %0, %2 : tensor<64x80xf32>
   return %1, %3 : tensor<64xf32>, tensor<64x80xf32>
 }
+// CHECK: func.func private @picked
+// CHECK-SAME: rt.in_place = array<i64: 0>
 // Sums of four groups of rows are taken of what was written.
 // CHECK: func.func private @groups
 // CHECK-SAME: rt.in_place = array<i64: 0, -1>
@@ -67,12 +67,13 @@ func.func private @first(%a: tensor<64x80xf32>) -> (tensor<64x80xf32>, tensor<64
   %1 = nn.reduce sum %a dims = [1] : tensor<64x80xf32> -> tensor<64xf32>
   return %0, %1 : tensor<64x80xf32>, tensor<64xf32>
 }
-// So does the other half of a row that is turned round, and a look-up.
+// So does the other half of a row that is turned round.
 func.func private @turned(%a: tensor<64x80xf32>) -> tensor<64x80xf32> attributes {rt.kernel} {
   %0 = nn.reverse %a dims = [1] : tensor<64x80xf32> -> tensor<64x80xf32>
   %1 = nn.add %a, %0 : (tensor<64x80xf32>, tensor<64x80xf32>) -> tensor<64x80xf32>
   return %1 : tensor<64x80xf32>
 }
+// What is looked up in a row is there before the row is overwritten.
 func.func private @picked(%a: tensor<64x80xf32>, %i: tensor<64x1xi64>) -> tensor<64x80xf32> attributes {rt.kernel} {
   %0 = nn.gather %a, %i indexed = [1] operand_batch = [0] indices_batch = [0] : (tensor<64x80xf32>, tensor<64x1xi64>) -> tensor<64xf32>
   %1 = nn.broadcast %0 dims = [0] : tensor<64xf32> -> tensor<64x80xf32>
