@@ -4,6 +4,7 @@
 #include "JoinReductions.h"
 #include "Members.h"
 #include "MergeReductions.h"
+#include "RunningSums.h"
 #include "passes/cuda/Passes.h"
 #include "passes/kernels/KernelForm.h"
 #include "passes/kernels/KernelPlacement.h"
@@ -240,8 +241,10 @@ static void settleOrder(gpu::GPUFuncOp function) {
 LogicalResult KernelLowering::run(bool joins, bool isLastTry) {
   separateRows(kernel);
   mergeReductions(kernel);
-  if (joins)
+  if (joins) {
+    joinRunningSums(kernel);
     joinReductions(kernel);
+  }
   makeFunction();
   OpBuilder code = builder;
   IndexSpace space(kernel.getContext());

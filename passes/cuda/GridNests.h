@@ -5,6 +5,7 @@
 
 #include "GridElements.h"
 #include "GridPlan.h"
+#include "GroupReduce.h"
 
 #include <array>
 #include <map>
@@ -66,6 +67,9 @@ private:
                                                 const Indices &indices);
   llvm::SmallVector<mlir::Value> reduceRows(kernels::LoopNest &nest, Threads among, int64_t lanes,
                                             unsigned laneDim, const Indices &indices);
+  llvm::SmallVector<mlir::Value> addRun(mlir::linalg::GenericOp generic, const Combiner &combiner,
+                                        llvm::ArrayRef<mlir::AffineExpr> loops, unsigned laneDim,
+                                        llvm::ArrayRef<mlir::Value> now);
   bool keepsScalar(kernels::LoopNest &nest, llvm::ArrayRef<mlir::Value> values);
   bool emitReduction(kernels::LoopNest &nest);
   bool reduceInGroups(kernels::LoopNest &nest);

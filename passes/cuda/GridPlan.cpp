@@ -117,11 +117,15 @@ static bool reducesInnermost(linalg::GenericOp generic) {
 }
 
 bool weft::cuda::isShared(linalg::GenericOp generic) {
-  return reducesInnermost(generic) && combinersOf(generic).has_value();
+  return reducesInnermost(generic) && combinerOf(generic).has_value();
+}
+
+bool weft::cuda::isSharedByThreads(linalg::GenericOp generic) {
+  return isShared(generic) && reductionExtent(generic) >= kWarp;
 }
 
 bool weft::cuda::isOfColumns(linalg::GenericOp generic) {
-  return !reducesInnermost(generic) && combinersOf(generic).has_value();
+  return !reducesInnermost(generic) && combinerOf(generic).has_value();
 }
 
 int64_t weft::cuda::rowGroups(const LoopNest &nest, int64_t threads) {
@@ -144,7 +148,7 @@ int64_t weft::cuda::rowGroupBytes(const LoopNest &nest, int64_t groups) {
 
 int64_t weft::cuda::threadsPerElement(const LoopNest &nest, int64_t threads) {
   auto generic = cast<linalg::GenericOp>(nest.op);
-  if (!isShared(generic) || reductionExtent(generic) < kWarp)
+  if (!isSharedByThreads(generic))
     return 1;
   return nest.boxElements() == 1 ? threads : kWarp;
 }

@@ -29,6 +29,8 @@ int64_t lanesOfReduction(const kernels::LoopNest &nest);
 /// What a reduction goes over may be shared among threads: each result is combined by an
 /// operation whose order does not count, or of which the body says so.
 bool isShared(mlir::linalg::GenericOp generic);
+/// And is: of fewer elements one thread takes all.
+bool isSharedByThreads(mlir::linalg::GenericOp generic);
 
 /// A reduction along columns, which lie beside each other in memory, of which threads may each take
 /// some rows: the last of its loops is one of the results', and what combines may be reordered.

@@ -90,51 +90,79 @@ SmallVector<Value> GridNestEmitter::reduceRows(LoopNest &nest, Threads among, in
     loops[loop] = part;
   size_t results = nest.values.size();
   SmallVector<Value> carried;
-  SmallVector<Operation *> combiners = *combinersOf(generic);
-  for (int64_t at = 0; at < lanes; ++at)
-    for (Operation *combiner : combiners)
-      carried.push_back(neutralOf(builder, combiner));
+  Combiner combiner = *combinerOf(generic);
+  for (int64_t at = 0; at < (combiner.isRunning ? 1 : lanes); ++at)
+    llvm::append_range(carried, neutralOf(builder, combiner));
   return loopOfThread(nest.loc(), runs, among, carried, [&](Value iv, ValueRange arguments) {
     space.dims[numberDim].iv = iv;
     SmallVector<Value> next, now = llvm::to_vector(arguments);
     elements.pushScope();
-    elements.forLanes(laneDim, [&](int64_t at) {
-      llvm::append_range(
-          next, elements.inlineGeneric(generic, loops, ArrayRef(now).slice(at * results, results)));
-    });
+    if (combiner.isRunning)
+      next = addRun(generic, combiner, loops, laneDim, now);
+    else
+      elements.forLanes(laneDim, [&](int64_t at) {
+        llvm::append_range(next, elements.inlineGeneric(
+                                     generic, loops, ArrayRef(now).slice(at * results, results)));
+      });
     elements.popScope();
     return next;
   });
+}
+
+/// The values of all as one, in pairs, so that what waits for what is short: a power of two.
+static Value combineInPairs(OpBuilder &builder, Operation *op, SmallVector<Value> values) {
+  for (size_t distance = values.size() / 2; distance > 0; distance /= 2)
+    for (size_t at = 0; at < distance; ++at)
+      values[at] = combine(builder, op, values[at], values[at + distance]);
+  return values.front();
+}
+
+/// What a running sum becomes by a run of elements: their maximum comes first, so that the sum so
+/// far is scaled once, and each element takes one exponential.
+SmallVector<Value> GridNestEmitter::addRun(linalg::GenericOp generic, const Combiner &combiner,
+                                           ArrayRef<AffineExpr> loops, unsigned laneDim,
+                                           ArrayRef<Value> now) {
+  Location loc = generic.getLoc();
+  SmallVector<Value> numbers, terms, start = neutralOf(builder, combiner);
+  elements.forLanes(laneDim, [&](int64_t) {
+    numbers.push_back(elements.inlineGeneric(generic, loops, start)[0]);
+  });
+  Value greatest =
+      combine(builder, combiner.ops[0], now[0], combineInPairs(builder, combiner.ops[0], numbers));
+  Value exponent = exponentOf(builder, loc, greatest);
+  start[0] = exponent;
+  elements.forLanes(
+      laneDim, [&](int64_t) { terms.push_back(elements.inlineGeneric(generic, loops, start)[1]); });
+  Value sum = rescale(builder, loc, now[1], now[0], exponent);
+  return {greatest,
+          combine(builder, combiner.ops[1], sum, combineInPairs(builder, combiner.ops[1], terms))};
 }
 
 /// The reduction at `indices` by all of `among`, which are a warp or the block.
 SmallVector<Value> GridNestEmitter::reduceTogether(LoopNest &nest, Threads among,
                                                    const Indices &indices) {
   auto generic = cast<linalg::GenericOp>(nest.op);
-  SmallVector<Operation *> combiners = *combinersOf(generic);
+  Combiner combiner = *combinerOf(generic);
   int64_t lanes = lanesOfReduction(nest);
   size_t results = nest.values.size();
   space.addDim(lanes, false);
   SmallVector<Value> carried = reduceRows(nest, among, lanes, space.dims.size() - 1, indices);
-  SmallVector<Value> totals;
+  SmallVector<Value> initials, sums, scratches;
   for (size_t result = 0; result < results; ++result) {
-    Operation *combiner = combiners[result];
-    // Lanes in pairs, so that what waits for what is short.
-    for (int64_t distance = lanes / 2; distance > 0; distance /= 2)
-      for (int64_t at = 0; at < distance; ++at)
-        carried[at * results + result] = combine(builder, combiner, carried[at * results + result],
-                                                 carried[(at + distance) * results + result]);
-    Value sum = carried[result];
-    if (among.count == kWarp)
-      sum = reduceWarp(builder, combiner, sum);
-    else
-      sum = reduceBlock(builder, combiner, sum,
-                        makeScratch(memoryType(sum.getType()), among.count / kWarp), among.thread,
-                        among.count);
-    Value initial = elements.element(generic.getDpsInits()[result], indices);
-    totals.push_back(combine(builder, combiner, initial, sum));
+    SmallVector<Value> ofLanes;
+    for (size_t at = result; at < carried.size(); at += results)
+      ofLanes.push_back(carried[at]);
+    sums.push_back(combineInPairs(builder, combiner.ops[result], ofLanes));
+    initials.push_back(elements.element(generic.getDpsInits()[result], indices));
   }
-  return totals;
+  if (among.count == kWarp) {
+    sums = reduceWarp(builder, combiner, sums);
+  } else {
+    for (Value sum : sums)
+      scratches.push_back(makeScratch(memoryType(sum.getType()), among.count / kWarp));
+    sums = reduceBlock(builder, combiner, sums, scratches, among.thread, among.count);
+  }
+  return combine(builder, combiner, initials, sums);
 }
 
 /// All threads compute the one element, and keep it.
@@ -158,7 +186,7 @@ bool GridNestEmitter::reduceInGroups(LoopNest &nest) {
     return false;
   scratchBytes -= rowGroupBytes(nest, groups);
   Location loc = nest.loc();
-  SmallVector<Operation *> combiners = *combinersOf(generic);
+  Combiner combiner = *combinerOf(generic);
   int64_t lanes = lanesOf(nest), results = nest.values.size(), columns = nest.boxElements(),
           runs = columns / lanes;
   auto number = [&](int64_t n) { return arith::ConstantIndexOp::create(builder, loc, n); };
@@ -222,7 +250,7 @@ bool GridNestEmitter::reduceInGroups(LoopNest &nest) {
           SmallVector<Value> sums =
               elements.loadLanes(left[result], {space.constant(group), column}, laneDim, loc);
           for (auto [total, sum] : llvm::zip_equal(totals, sums))
-            total = combine(builder, combiners[result], total, sum);
+            total = combine(builder, combiner.ops[result], total, sum);
         }
         elements.storeLanes(elements.storage.lookup(nest.values[result]), indices, laneDim, totals,
                             loc);

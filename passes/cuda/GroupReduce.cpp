@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -26,47 +27,80 @@ static bool isOfAnyOrder(linalg::GenericOp generic, Operation *op) {
   return generic->hasAttr(weft::kAnyOrderAttr) && isa<arith::AddFOp, arith::MulFOp>(op);
 }
 
-std::optional<SmallVector<Operation *>> weft::cuda::combinersOf(linalg::GenericOp generic) {
-  SmallVector<Operation *> combiners;
-  for (auto [argument, yielded] : llvm::zip_equal(
+std::optional<Combiner> weft::cuda::combinerOf(linalg::GenericOp generic) {
+  Combiner combiner{{}, generic->hasAttr(kRunningAttr)};
+  for (auto [number, argument, yielded] : llvm::enumerate(
            generic.getRegionOutputArgs(), generic.getBody()->getTerminator()->getOperands())) {
     Operation *op = yielded.getDefiningOp();
-    if (!op || !(ordersFreely(op) || isOfAnyOrder(generic, op)) || !argument.hasOneUse() ||
-        *argument.user_begin() != op)
+    bool isRead = combiner.isRunning && number == 0; // exponents are distances to it
+    if (!op || !(ordersFreely(op) || isOfAnyOrder(generic, op)) ||
+        !(isRead || (argument.hasOneUse() && *argument.user_begin() == op)))
       return std::nullopt;
-    combiners.push_back(op);
+    combiner.ops.push_back(op);
   }
-  return combiners;
+  return combiner;
 }
 
-Value weft::cuda::combine(OpBuilder &builder, Operation *combiner, Value lhs, Value rhs) {
-  Operation *copy = builder.clone(*combiner);
+Value weft::cuda::combine(OpBuilder &builder, Operation *op, Value lhs, Value rhs) {
+  Operation *copy = builder.clone(*op);
   copy->setOperands({lhs, rhs});
   return copy->getResult(0);
 }
 
-Value weft::cuda::neutralOf(OpBuilder &builder, Operation *combiner) {
-  Type type = combiner->getResult(0).getType();
+Value weft::cuda::exponentOf(OpBuilder &builder, Location loc, Value greatest) {
+  auto type = cast<FloatType>(greatest.getType());
+  auto least = llvm::APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true);
+  Value number = arith::ConstantOp::create(builder, loc, FloatAttr::get(type, least));
+  return arith::MaximumFOp::create(builder, loc, greatest, number);
+}
+
+Value weft::cuda::rescale(OpBuilder &builder, Location loc, Value sum, Value greatest,
+                          Value exponent) {
+  Value distance = arith::SubFOp::create(builder, loc, greatest, exponent);
+  Value factor = math::ExpOp::create(builder, loc, distance);
+  return arith::MulFOp::create(builder, loc, sum, factor);
+}
+
+SmallVector<Value> weft::cuda::combine(OpBuilder &builder, const Combiner &combiner, ValueRange lhs,
+                                       ValueRange rhs) {
+  SmallVector<Value> left = llvm::to_vector(lhs), right = llvm::to_vector(rhs), result;
+  if (combiner.isRunning) {
+    Location loc = combiner.ops[0]->getLoc();
+    Value exponent = exponentOf(builder, loc, combine(builder, combiner.ops[0], lhs[0], rhs[0]));
+    for (SmallVector<Value> *side : {&left, &right})
+      (*side)[1] = rescale(builder, loc, (*side)[1], (*side)[0], exponent);
+  }
+  for (auto [op, one, other] : llvm::zip_equal(combiner.ops, left, right))
+    result.push_back(combine(builder, op, one, other));
+  return result;
+}
+
+static Value neutralOf(OpBuilder &builder, Operation *op) {
+  Type type = op->getResult(0).getType();
   if (auto number = dyn_cast<FloatType>(type)) {
     const llvm::fltSemantics &semantics = number.getFloatSemantics();
     llvm::APFloat value = llvm::APFloat::getZero(semantics, /*Negative=*/true);
-    if (isa<arith::MulFOp>(combiner))
+    if (isa<arith::MulFOp>(op))
       value = llvm::APFloat::getOne(semantics);
-    else if (isa<arith::MaximumFOp, arith::MinimumFOp>(combiner))
-      value = llvm::APFloat::getInf(semantics, isa<arith::MaximumFOp>(combiner));
-    return arith::ConstantOp::create(builder, combiner->getLoc(), FloatAttr::get(type, value));
+    else if (isa<arith::MaximumFOp, arith::MinimumFOp>(op))
+      value = llvm::APFloat::getInf(semantics, isa<arith::MaximumFOp>(op));
+    return arith::ConstantOp::create(builder, op->getLoc(), FloatAttr::get(type, value));
   }
   unsigned width = type.getIntOrFloatBitWidth();
   llvm::APInt value = llvm::APInt::getZero(width);
-  if (isa<arith::MulIOp>(combiner))
+  if (isa<arith::MulIOp>(op))
     value = llvm::APInt(width, 1);
-  else if (isa<arith::AndIOp, arith::MinUIOp>(combiner))
+  else if (isa<arith::AndIOp, arith::MinUIOp>(op))
     value = llvm::APInt::getAllOnes(width);
-  else if (isa<arith::MaxSIOp>(combiner))
+  else if (isa<arith::MaxSIOp>(op))
     value = llvm::APInt::getSignedMinValue(width);
-  else if (isa<arith::MinSIOp>(combiner))
+  else if (isa<arith::MinSIOp>(op))
     value = llvm::APInt::getSignedMaxValue(width);
-  return arith::ConstantOp::create(builder, combiner->getLoc(), IntegerAttr::get(type, value));
+  return arith::ConstantOp::create(builder, op->getLoc(), IntegerAttr::get(type, value));
+}
+
+SmallVector<Value> weft::cuda::neutralOf(OpBuilder &builder, const Combiner &combiner) {
+  return llvm::map_to_vector(combiner.ops, [&](Operation *op) { return ::neutralOf(builder, op); });
 }
 
 /// The value of the thread whose number differs in the bits `distance`.
@@ -97,15 +131,21 @@ static Value exchange(OpBuilder &builder, Location loc, Value value, int32_t dis
   return isa<FloatType>(type) ? arith::BitcastOp::create(builder, loc, type, bits) : bits;
 }
 
-static Value reduceLanes(OpBuilder &builder, Operation *combiner, Value value, int64_t count) {
-  for (int32_t distance = count / 2; distance > 0; distance /= 2)
-    value =
-        combine(builder, combiner, value, exchange(builder, combiner->getLoc(), value, distance));
-  return value;
+static SmallVector<Value> reduceLanes(OpBuilder &builder, const Combiner &combiner,
+                                      ValueRange values, int64_t count) {
+  SmallVector<Value> result = llvm::to_vector(values);
+  for (int32_t distance = count / 2; distance > 0; distance /= 2) {
+    SmallVector<Value> others;
+    for (auto [op, value] : llvm::zip_equal(combiner.ops, result))
+      others.push_back(exchange(builder, op->getLoc(), value, distance));
+    result = combine(builder, combiner, result, others);
+  }
+  return result;
 }
 
-Value weft::cuda::reduceWarp(OpBuilder &builder, Operation *combiner, Value value) {
-  return reduceLanes(builder, combiner, value, kWarp);
+SmallVector<Value> weft::cuda::reduceWarp(OpBuilder &builder, const Combiner &combiner,
+                                          ValueRange values) {
+  return reduceLanes(builder, combiner, values, kWarp);
 }
 
 Value weft::cuda::gatherBits(OpBuilder &builder, Location loc, Value condition, Value lane) {
@@ -116,28 +156,38 @@ Value weft::cuda::gatherBits(OpBuilder &builder, Location loc, Value condition, 
   return bit;
 }
 
-Value weft::cuda::reduceBlock(OpBuilder &builder, Operation *combiner, Value value, Value scratch,
-                              Value thread, int64_t threads) {
-  Location loc = combiner->getLoc();
-  value = reduceWarp(builder, combiner, value);
+SmallVector<Value> weft::cuda::reduceBlock(OpBuilder &builder, const Combiner &combiner,
+                                           ValueRange values, ValueRange scratches, Value thread,
+                                           int64_t threads) {
+  Location loc = combiner.ops[0]->getLoc();
+  SmallVector<Value> result = reduceWarp(builder, combiner, values);
   int64_t warps = threads / kWarp;
   if (warps == 1)
-    return value;
+    return result;
   auto number = [&](int64_t n) { return arith::ConstantIndexOp::create(builder, loc, n); };
   Value lane = arith::RemUIOp::create(builder, loc, thread, number(kWarp));
   Value warp = arith::DivUIOp::create(builder, loc, thread, number(kWarp));
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lane, number(0));
-  Type type = value.getType(), stored = cast<MemRefType>(scratch.getType()).getElementType();
-  Value left = type == stored ? value : arith::ExtUIOp::create(builder, loc, stored, value);
+  auto storedType = [](Value scratch) {
+    return cast<MemRefType>(scratch.getType()).getElementType();
+  };
   scf::IfOp::create(builder, loc, isFirst, [&](OpBuilder &inner, Location) {
-    memref::StoreOp::create(inner, loc, left, scratch, warp);
+    for (auto [value, scratch] : llvm::zip_equal(result, scratches)) {
+      Value left = value;
+      if (value.getType() != storedType(scratch))
+        left = arith::ExtUIOp::create(inner, loc, storedType(scratch), value);
+      memref::StoreOp::create(inner, loc, left, scratch, warp);
+    }
     scf::YieldOp::create(inner, loc);
   });
   gpu::BarrierOp::create(builder, loc);
   // Each warp combines what all warps left; `warps` is a power of two of at most 32.
   Value slot = arith::RemUIOp::create(builder, loc, lane, number(warps));
-  Value part = memref::LoadOp::create(builder, loc, scratch, slot);
-  if (type != stored)
-    part = arith::TruncIOp::create(builder, loc, type, part);
-  return reduceLanes(builder, combiner, part, warps);
+  for (auto [value, scratch] : llvm::zip_equal(result, scratches)) {
+    Value part = memref::LoadOp::create(builder, loc, scratch, slot);
+    if (value.getType() != storedType(scratch))
+      part = arith::TruncIOp::create(builder, loc, value.getType(), part);
+    value = part;
+  }
+  return reduceLanes(builder, combiner, result, warps);
 }

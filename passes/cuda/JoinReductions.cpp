@@ -3,6 +3,7 @@
 #include "JoinReductions.h"
 
 #include "GridPlan.h"
+#include "GroupReduce.h"
 #include "weft/Interfaces/KernelAttributes.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -61,7 +62,8 @@ static bool canJoin(linalg::GenericOp first, linalg::GenericOp second) {
          first.getStaticLoopRanges() == second.getStaticLoopRanges() &&
          first.getIteratorTypesArray() == second.getIteratorTypesArray() &&
          resultMap(first) == resultMap(second) && isShared(first) == isShared(second) &&
-         isOfColumns(first) == isOfColumns(second) &&
+         isOfColumns(first) == isOfColumns(second) && !first->hasAttr(kRunningAttr) &&
+         !second->hasAttr(kRunningAttr) &&
          first->hasAttr(weft::kAnyOrderAttr) == second->hasAttr(weft::kAnyOrderAttr) &&
          !mustFollow(second, first) && !mustFollow(first, second);
 }

@@ -6,16 +6,18 @@
 #include "GroupReduce.h"
 #include "weft/Interfaces/KernelAttributes.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 using namespace mlir;
 using namespace weft::cuda;
 
 /// The one op that combines, of a reduction of one operand and one result, in any order.
-static Operation *combinerOf(linalg::GenericOp generic) {
+static Operation *combiningOp(linalg::GenericOp generic) {
   if (!generic || generic.getNumDpsInputs() != 1 || generic->getNumResults() != 1 ||
       generic.getNumReductionLoops() == 0)
     return nullptr;
-  auto combiners = combinersOf(generic);
-  return combiners ? combiners->front() : nullptr;
+  std::optional<Combiner> combiner = combinerOf(generic);
+  return combiner ? combiner->ops.front() : nullptr;
 }
 
 /// The value that all elements of a reduction's result start with.
@@ -26,7 +28,7 @@ static Operation *startOf(linalg::GenericOp generic) {
 
 /// `outer` reduces what `inner` gives, as it is.
 static bool areOne(linalg::GenericOp outer, linalg::GenericOp inner) {
-  Operation *combiner = combinerOf(outer), *innerCombiner = combinerOf(inner);
+  Operation *combiner = combiningOp(outer), *innerCombiner = combiningOp(inner);
   if (!combiner || !innerCombiner || combiner->getName() != innerCombiner->getName() ||
       !inner->hasOneUse() || outer.getBody()->getOperations().size() != 2 ||
       !outer.getMatchingIndexingMap(outer.getDpsInputOperand(0)).isPermutation())
@@ -50,6 +52,40 @@ static int64_t reducedElements(linalg::GenericOp generic) {
        llvm::zip_equal(generic.getIteratorTypesArray(), generic.getStaticLoopRanges()))
     count *= kind == utils::IteratorType::reduction ? size : 1;
   return count;
+}
+
+/// A reduction over all pieces of a dim goes over the dim that they were cut from: its loops are
+/// those of other reductions of the operand, then.
+static void readUncut(linalg::GenericOp generic) {
+  auto expand = generic.getDpsInputs()[0].getDefiningOp<tensor::ExpandShapeOp>();
+  AffineMap input = generic.getMatchingIndexingMap(generic.getDpsInputOperand(0));
+  if (!expand || !input.isPermutation() || !generic.getBody()->getOps<linalg::IndexOp>().empty())
+    return;
+  OpBuilder builder(generic);
+  SmallVector<utils::IteratorType> kinds;
+  SmallVector<AffineExpr> loopOf(generic.getNumLoops()), results;
+  for (auto [dim, group] : llvm::enumerate(expand.getReassociationIndices())) {
+    auto kindOf = [&](int64_t piece) {
+      return generic.getIteratorTypesArray()[input.getDimPosition(piece)];
+    };
+    kinds.push_back(kindOf(group.front()));
+    loopOf[input.getDimPosition(group.front())] = builder.getAffineDimExpr(dim);
+    if (group.size() > 1 && llvm::any_of(group, [&](int64_t piece) {
+          return kindOf(piece) != utils::IteratorType::reduction;
+        }))
+      return;
+  }
+  AffineMap result = generic.getMatchingIndexingMap(generic.getDpsInitOperand(0));
+  for (AffineExpr expr : result.getResults())
+    results.push_back(loopOf[cast<AffineDimExpr>(expr).getPosition()]);
+  AffineMap maps[] = {builder.getMultiDimIdentityMap(kinds.size()),
+                      AffineMap::get(kinds.size(), 0, results, builder.getContext())};
+  auto uncut = linalg::GenericOp::create(builder, generic.getLoc(), generic.getResultTypes(),
+                                         expand.getSrc(), generic.getDpsInits(), maps, kinds);
+  uncut.getRegion().takeBody(generic.getRegion());
+  uncut->setDiscardableAttrs(generic->getDiscardableAttrDictionary());
+  generic->replaceAllUsesWith(uncut);
+  generic.erase();
 }
 
 static void merge(linalg::GenericOp outer, linalg::GenericOp inner) {
@@ -78,6 +114,7 @@ static void merge(linalg::GenericOp outer, linalg::GenericOp inner) {
   outer->replaceAllUsesWith(whole);
   outer.erase();
   inner.erase();
+  readUncut(whole);
 }
 
 void weft::cuda::mergeReductions(func::FuncOp kernel) {

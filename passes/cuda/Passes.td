@@ -37,7 +37,8 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
     reduction whose innermost loop may be reordered is done by a warp, or by the block if it is the unit's only one, with shuffles;
     one along columns, whose rows may be, by groups of threads that each take every n-th row and leave their sums in workgroup
     memory, unless the columns alone keep all threads busy; any other by a thread for each element, in the order of the loops.
-    Reductions with the same loops that do not need each other are one (`passes/cuda/JoinReductions.h`). Temporaries lie in workgroup memory, those of one
+    Reductions with the same loops that do not need each other are one (`passes/cuda/JoinReductions.h`), and so are a maximum and the
+    sum of exponentials of distances to it (`passes/cuda/RunningSums.h`): a row of a softmax or of a loss is read once for both. Temporaries lie in workgroup memory, those of one
     element in registers. What must be sequential (`scf.forall`) is so, a thread a row, with a remark.
 
     Rows that are filled and then changed element by element (`passes/kernels/RowChanges.h`: scatter) are not: a block makes a part

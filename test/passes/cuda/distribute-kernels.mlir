@@ -110,6 +110,35 @@ func.func @long_sum(%x: tensor<16x50304xbf16>) -> tensor<16xf32> {
   return %1 : tensor<16xf32>
 }
 
+// The greatest of a row and the sum of the exponentials of distances to it are one pass: of eight elements the greatest
+// comes first, then the sum so far is scaled once. A label's element is looked up, not summed up.
+// CHECK-LABEL: gpu.func @log_sum(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<804864xbf16>
+// CHECK: scf.for %{{.+}} to %{{.+}} step %{{.+}} iter_args(%{{[a-z0-9_]+}} = %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}} = %{{[a-z0-9_]+}}) -> (f32, f32)
+// CHECK-NOT: scf.for
+// CHECK: vector.load %[[X]]
+// CHECK-COUNT-9: math.exp2
+// CHECK: scf.yield
+// CHECK-NOT: scf.for
+// CHECK: memref.load %[[X]]
+// CHECK-NOT: scf.for
+// CHECK: gpu.return
+func.func @log_sum(%x: tensor<16x50304xbf16>, %i: tensor<16xi64>) -> tensor<16xf32> {
+  %0 = nn.cast %x : (tensor<16x50304xbf16>) -> tensor<16x50304xf32>
+  %1 = nn.reduce max %0 dims = [1] : tensor<16x50304xf32> -> tensor<16xf32>
+  %2 = nn.broadcast %1 dims = [0] : tensor<16xf32> -> tensor<16x50304xf32>
+  %3 = nn.sub %0, %2 : tensor<16x50304xf32>
+  %4 = nn.exp %3 : tensor<16x50304xf32>
+  %5 = nn.reduce sum %4 dims = [1] : tensor<16x50304xf32> -> tensor<16xf32>
+  %6 = nn.log %5 : tensor<16xf32>
+  %7 = nn.add %6, %1 : tensor<16xf32>
+  %8 = nn.reshape %i : tensor<16xi64> -> tensor<16x1xi64>
+  %9 = nn.gather %x, %8 indexed = [1] operand_batch = [0] indices_batch = [0] : (tensor<16x50304xbf16>, tensor<16x1xi64>) -> tensor<16xbf16>
+  %10 = nn.cast %9 : (tensor<16xbf16>) -> tensor<16xf32>
+  %11 = nn.sub %7, %10 : tensor<16xf32>
+  return %11 : tensor<16xf32>
+}
+
 // What is looked up in a row that is then overwritten is read before.
 // CHECK-LABEL: gpu.func @looked_up_in_place(
 // CHECK-SAME: %{{[^:]+}}: memref<4096xf32>{{[^%]*}}%{{[^:]+}}: memref<32xi64>{{[^%]*}}%[[BOTH:[^:]+]]: memref<4096xf32>

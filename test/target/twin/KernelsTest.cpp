@@ -65,7 +65,54 @@ static std::vector<KernelCase> tails() {
   return cases;
 }
 
+/// log(sum(exp(x))) of rows as a loss takes it. `special`, which is no number, stands in the
+/// columns before `until`, and in all of the first row: all that a thread has seen by then.
+static KernelCase logSum(int64_t size, const std::string &special, int64_t until) {
+  std::string rows = CaseBuilder::type({3, size}, "f32"), sums = "tensor<3xf32>",
+              places = CaseBuilder::type({3, size}, "i64"),
+              masks = CaseBuilder::type({3, size}, "i1"),
+              name = "log_sum_" + std::to_string(size) + "_" + std::to_string(until);
+  auto splat = [](const std::string &number, const std::string &type) {
+    return "nn.constant dense<" + number + "> : " + type + " : " + type;
+  };
+  return {
+      name,
+      "func.func @" + name + "(%x: " + rows + ") -> " + sums +
+          " {\n  %i = nn.iota : tensor<3xi64>\n  %r = nn.broadcast %i dims = [0] : tensor<3xi64> "
+          "-> " +
+          places + "\n  %n = " + splat("100000", places) + "\n  %s = nn.mul %r, %n : " + places +
+          "\n  %j = nn.iota : " + CaseBuilder::type({size}, "i64") +
+          "\n  %c = nn.broadcast %j dims = [1] : " + CaseBuilder::type({size}, "i64") + " -> " +
+          places + "\n  %u = " + splat(std::to_string(until), places) +
+          "\n  %p = nn.add %c, %s : " + places + "\n  %first = nn.compare lt %p, %n : (" + places +
+          ", " + places + ") -> " + masks + "\n  %front = nn.compare lt %c, %u : (" + places +
+          ", " + places + ") -> " + masks + "\n  %m = nn.or %first, %front : " + masks +
+          "\n  %v = " + splat(special, rows) + "\n  %y = nn.select %m, %v, %x : (" + masks + ", " +
+          rows + ", " + rows + ") -> " + rows + "\n  %g = nn.reduce max %y dims = [1] : " + rows +
+          " -> " + sums + "\n  %b = nn.broadcast %g dims = [0] : " + sums + " -> " + rows +
+          "\n  %d = nn.sub %y, %b : " + rows + "\n  %e = nn.exp %d : " + rows +
+          "\n  %t = nn.reduce sum %e dims = [1] : " + rows + " -> " + sums +
+          "\n  %l = nn.log %t : " + sums + "\n  %z = nn.add %l, %g : " + sums +
+          "\n  return %z : " + sums + "\n}",
+      {{-30, 30}}};
+}
+
+static std::vector<KernelCase> logSums() {
+  std::vector<KernelCase> cases;
+  for (int64_t size : {31, 32, 257, 1024, 4099, 50304})
+    for (int64_t until : {int64_t(0), size / 2, size - 1})
+      for (const char *special : {"0xFF800000", "0x7F800000", "0x7FC00000", "-3.0e38"}) {
+        cases.push_back(logSum(size, special, until));
+        // Names are of functions.
+        std::string &text = cases.back().text, number = std::to_string(cases.size());
+        text.insert(text.find('('), "_" + number);
+        cases.back().name += "_" + number;
+      }
+  return cases;
+}
+
 TEST(TwinKernels, Tails) { check(tails(), 200); }
+TEST(TwinKernels, LogSums) { check(logSums(), 0); }
 TEST(TwinKernels, Elementwise) { check(elementwiseCases(volume(1, 4), 1), 285); }
 /// Where one value ends and another begins within what a thread takes at a time.
 /// Results of one shape are computed together; one reads the first by a reshape.
