@@ -295,7 +295,8 @@ TEST_F(Checkpoint, JsonTextIsUtf8) {
   EXPECT_EQ(quoteJson("a\"\\\n\xc3\xa9"), "\"a\\\"\\\\\\u000a\xc3\xa9\"");
 }
 
-TEST_F(Checkpoint, ManifestsComeBackAsWritten) {
+/// One of two files, one of which was not written, and one tensor.
+CheckpointManifest sampleManifest() {
   CheckpointManifest manifest;
   manifest.info.step = 12;
   manifest.info.seed = ~uint64_t(0);
@@ -309,7 +310,11 @@ TEST_F(Checkpoint, ManifestsComeBackAsWritten) {
   box.size = {3, 4};
   box.offset = 4;
   manifest.tensors = {{"t", DType::F64, true, {12}, {box}}};
-  CheckpointManifest found;
+  return manifest;
+}
+
+TEST_F(Checkpoint, ManifestsComeBackAsWritten) {
+  CheckpointManifest manifest = sampleManifest(), found;
   std::string text = writeManifest(manifest);
   Status status = parseManifest(text, found);
   ASSERT_TRUE(status.ok()) << status.text();
@@ -319,6 +324,67 @@ TEST_F(Checkpoint, ManifestsComeBackAsWritten) {
     std::string flipped = text;
     flipped[i / 8] = char(flipped[i / 8] ^ (1 << i % 8));
     EXPECT_FALSE(parseManifest(flipped, found).ok()) << "bit " << i;
+  }
+}
+
+/// Each edit of the text, with a checksum that is right again, is told for what it is.
+TEST_F(Checkpoint, EditedManifestsAreTold) {
+  std::string text = writeManifest(sampleManifest());
+  std::string body = text.substr(text.find('\n') + 1);
+  auto fault = [](const std::string &rest) {
+    char line[64];
+    std::snprintf(line, sizeof line, "{\"weft_checkpoint\":1,\"hash\":\"%016llx\",\n",
+                  static_cast<unsigned long long>(hashBytes(rest.data(), rest.size())));
+    CheckpointManifest found;
+    return parseManifest(line + rest, found).text();
+  };
+  EXPECT_EQ(fault(body), "");
+  EXPECT_EQ(fault(body.substr(0, body.size() - 2)), "the manifest is not JSON");
+  EXPECT_EQ(fault("\"step\":" + std::string(100, '[') + "}"), "the manifest is nested too deeply");
+  struct Edit {
+    const char *from, *to, *told;
+  };
+  std::string dims = "\"shape\":[12";
+  for (int i = 0; i < 100; ++i)
+    dims += ",1";
+  for (const Edit &edit : {
+           Edit{"\"step\":12", "\"steps\":12", "top level lacks 'step'"},
+           Edit{"\"step\":12", "\"step\":-1",
+                "top level has a 'step' that is no number of at least 0"},
+           Edit{"\"seed\":18446744073709551615", "\"seed\":\"1\"",
+                "top level has no number 'seed'"},
+           Edit{"\"model\":\"\"", "\"model\":1", "top level has no string 'model'"},
+           Edit{"\"block_bytes\":4096", "\"block_bytes\":1",
+                "top level has a strange 'block_bytes'"},
+           Edit{"\"notes\":{", "\"notes\":[],\"x\":{", "top level has strange 'notes'"},
+           Edit{"\"notes\":{", "\"notes\":{\"n\":1,", "top level has a note that is not a string"},
+           Edit{"\"mesh\":[", "\"mesh\":[1,", "mesh is not an object"},
+           Edit{"\"mesh\":[", "\"mesh\":1,\"x\":[", "top level has no list 'mesh'"},
+           Edit{"\"bytes\":100", "\"bytes\":10000",
+                "file 0 has another number of checksums than blocks"},
+           Edit{"\"hashes\":\"0000", "\"hashes\":\"000X",
+                "file 0 has a checksum that is not hexadecimal"},
+           Edit{"\"F64\"", "\"F7\"", "tensor 0 has the unknown dtype \"F7\""},
+           Edit{"\"optimizer\"", "\"other\"", "tensor 0 has the unknown class \"other\""},
+           Edit{"\"shape\":[12", dims.c_str(), "tensor 0 has too many values in 'shape'"},
+           Edit{"\"shape\":[12", "\"shape\":[9223372036854775807", "tensor 0 is too large"},
+           Edit{"\"view\":[3,4]", "\"view\":[3,5]",
+                "box 0 of tensor \"t\" is not of the tensor's shape"},
+           Edit{"\"start\":[0,0]", "\"start\":[1,0]",
+                "box 0 of tensor \"t\" reaches outside the tensor"},
+           Edit{"\"file\":0", "\"file\":2",
+                "box 0 of tensor \"t\" is in a file that is not listed"},
+           Edit{"\"offset\":4,", "\"offset\":40,",
+                "box 0 of tensor \"t\" reaches outside its file"},
+           Edit{"\"size\":[3,4]", "\"size\":[3,2]",
+                "tensor 0 (\"t\") has 12 elements, its boxes 6"},
+       }) {
+    std::string edited = body;
+    size_t at = edited.find(edit.from);
+    ASSERT_NE(at, edited.npos) << edit.from;
+    EXPECT_EQ(fault(edited.replace(at, std::strlen(edit.from), edit.to)),
+              std::string("the manifest's ") + edit.told)
+        << edit.to;
   }
 }
 
