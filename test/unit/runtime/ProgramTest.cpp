@@ -169,6 +169,94 @@ TEST(Program, EveryFlippedByteIsNoticed) {
   }
 }
 
+// Tables that say what cannot be, each told by its entry.
+TEST(Program, ImpossibleTablesAreTold) {
+  const std::vector<uint8_t> blob = sample();
+  using Edit = std::function<void(const ProgramView &)>;
+  auto fault = [&](const Edit &edit) {
+    std::vector<uint8_t> bad = blob;
+    ProgramView view;
+    EXPECT_TRUE(ProgramView::open(bad.data(), bad.size(), view).ok());
+    edit(view);
+    fixChecksum(bad);
+    return ProgramView::open(bad.data(), bad.size(), view).text();
+  };
+  using P = const ProgramView &;
+  auto at = [](const auto &record) -> auto & {
+    return const_cast<std::decay_t<decltype(record)> &>(record);
+  };
+  constexpr uint32_t kNowhere = 9999;
+  const std::pair<Edit, const char *> cases[] = {
+      {[&](P p) { at(p.Strings()[0]).bytes = 1 << 30; }, "string 0 lies outside of the text"},
+      {[&](P p) { at(p.Info()[0]).threadsPerRank = 5000; },
+       "module info 0 asks for more than 4096 threads a rank"},
+      {[&](P p) { at(p.Metadata()[0]).key = kNowhere; },
+       "metadata entry 0 names a string that does not exist"},
+      {[&](P p) { at(p.MeshAxes()[0]).size = 0; }, "mesh axis 0 has the impossible size 0"},
+      {[&](P p) { at(p.AxisIds()[0]) = 99; },
+       "axis list entry 0 names an axis that does not exist"},
+      {[&](P p) { at(p.Communicators()[0]).axes.begin = kNowhere; },
+       "communicator 0 has no list of distinct axes"},
+      {[&](P p) { at(p.Info()[0]).stageAxes = p.Communicators()[0].axes; },
+       "stage table 0 has 1 entries for 2 stages"},
+      {[&](P p) { at(p.Stages()[0]).arenaBytes = ~uint64_t(0); },
+       "stage table 0 has an impossible arena size"},
+      {[&](P p) { at(p.PlacementParts()[0]).size = -1; },
+       "placement part 0 has an impossible size or axis list"},
+      {[&](P p) { at(p.PlacementDims()[0]).parts.count = 99; },
+       "placement dimension 0 has parts that do not exist"},
+      {[&](P p) {
+         for (const PlacementPart &part : p.PlacementParts())
+           at(part).size = int64_t(1) << 40;
+       },
+       "is too large"},
+      {[&](P p) { at(p.Placements()[0]).dims.count = 99; },
+       "placement 0 has dimensions that do not exist"},
+      {[&](P p) {
+         for (const PlacementPart &part : p.PlacementParts())
+           at(part).axes = p.Communicators()[0].axes;
+       },
+       "placement 0 uses a mesh axis twice"},
+      {[&](P p) { at(p.Buffers()[0]).dtype = DType(99); },
+       "buffer 0 has an impossible name, class, dtype or shape"},
+      {[&](P p) { at(p.Buffers()[0]).offset = 1; }, "buffer 0 has an impossible offset or size"},
+      {[&](P p) { at(p.Buffers()[0]).bytes = 0; }, "buffer 0 is smaller than its shape"},
+      {[&](P p) { at(p.ScalarValues()[0]).base = ValueBase(9); },
+       "scalar value 0 has an impossible base"},
+      {[&](P p) { at(p.States()[0]).shape.count = 1; },
+       "state 0 has a placement of another tensor rank"},
+      {[&](P p) { at(p.States()[0]).placement = 0; }, "state 0 has a placement of another shape"},
+      {[&](P p) { at(p.StatePieces()[0]).byteLength += 1; },
+       "state piece 0 has a length that is not that of its shape"},
+      {[&](P p) { at(p.StatePieces()[0]).byteOffset = ~uint64_t(0); },
+       "state piece 0 has an impossible offset"},
+      {[&](P p) { at(p.StatePieces()[0]).hashes.count = 99; },
+       "state piece 0 has not one hash for each block"},
+      {[&](P p) { at(p.StatePieces()[0]).byteOffset += 1 << 20; },
+       "state piece 0 lies outside of the embedded data"},
+      {[&](P p) { at(p.Transforms()[0]).kind = TransformKind::Transpose; },
+       "state piece 0 has a transform that does not fit its operand"},
+      {[&](P p) { at(p.StatePieces()[0]).transforms.count = 0; },
+       "state piece 0 has another tensor rank than its state"},
+  };
+  for (const auto &[edit, text] : cases)
+    EXPECT_NE(fault(edit).find(text), std::string::npos) << text << "\nin " << fault(edit);
+
+  ProgramView view;
+  EXPECT_EQ(ProgramView::open(blob.data() + 1, blob.size() - 1, view).text(),
+            "the program blob is not aligned to 8 bytes");
+  std::vector<uint8_t> later = blob;
+  ProgramHeader header;
+  std::memcpy(&header, later.data(), sizeof header);
+  ++header.version;
+  std::memcpy(later.data(), &header, sizeof header);
+  EXPECT_EQ(ProgramView::open(later.data(), later.size(), view)
+                .text()
+                .find("the executable program has format version " +
+                      std::to_string(kProgramVersion + 1) + " with "),
+            0u);
+}
+
 void noKernel(int64_t, int64_t, void *const *, const int64_t *) {}
 
 /// Opens what was accepted: preparing commands and loading state must not crash
