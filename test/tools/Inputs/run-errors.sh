@@ -68,15 +68,23 @@ tells 1 "'./longer' has $(stat -c %s longer) bytes instead of $(stat -c %s mlp);
 tells 1 "'./later' is an executable of another version of weft, format 99 instead of" weft-run later
 tells 1 "'./damaged' is damaged: its checksum does not match its content; copy it again, or compile the model again" weft-run damaged
 
-# Checkpoints whose manifest is not as it was written.
-resumes() { # TEXT EDIT: a checkpoint whose only manifest was edited so
-  rm -rf bad && cp -r ck bad && bash -c "$2" 0 bad/step-00000002/manifest.json
+# Checkpoints whose files are not as they were written.
+resumes() { # TEXT EDIT: a checkpoint of which a file, the manifest or another, was edited so
+  rm -rf bad && cp -r ck bad && bash -c "$2" 0 bad/step-00000002/manifest.json bad/step-00000002/rank-00000.safetensors
   tells 1 "$1" "${learn[@]}" --steps 4 --resume bad
 }
-resumes "the manifest is cut off" 'truncate -s 20 "$1"'
+resumes "the manifest is cut off; resume from another one" 'truncate -s 20 "$1"'
+resumes "is not a file" 'rm "$1"; mkdir "$1"'
+resumes "bytes, more than can be right" 'truncate -s 3G "$1"'
+resumes "do not match their checksum" 'printf xxxx | dd of="$2" bs=1 seek=1000 conv=notrunc status=none'
 resumes "the manifest does not match its checksum, or is of another version of the format" 'sed -i "s/tensors/tensorz/" "$1"'
 
 # Where ranks meet.
-tells 1 "the first process's host 'no.such.host.invalid' is not found: " \
+says 1 "the first process's host 'no.such.host.invalid' is not found: .*; set MASTER_ADDR to its name or IPv4 address" \
   env RANK=1 WORLD_SIZE=2 MASTER_ADDR=no.such.host.invalid MASTER_PORT=29999 ./mlp2 --comm tcp --input x=x8.npy
+mkdir plugins && cp "$(ldd mlp | awk '/libm.so/ { print $3 }')" plugins/libweft_mpi.so
+tells 1 "'plugins/libweft_mpi.so' is not a communicator plugin" env WEFT_PLUGIN_PATH=plugins ./mlp --comm mpi --input x=x8.npy
+tells 1 "mpirun is not installed; use --comm tcp or inproc" env PATH=/nowhere "$(command -v weft-run)" --comm mpi mlp2 --input x=x8.npy
+mkdir -p locked/.lock
+tells 1 "checkpoints cannot be saved in 'locked': Is a directory; give another folder with --save" "${learn[@]}" --steps 1 --save locked
 told
