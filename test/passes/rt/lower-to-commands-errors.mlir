@@ -115,6 +115,21 @@ func.func @p(%x: tensor<4x4xf32>) -> tensor<8x4xf32> {
 
 // -----
 
+// What it always writes dense, such as the logarithms of sums, it does not permute.
+func.func @p(%q: tensor<1x4x6x8xf32>) -> (tensor<1x4x6x8xf32>, tensor<1x6x4xf32>) {
+  %0:2 = rt.fusion library(%q : tensor<1x4x6x8xf32>) -> (tensor<1x4x6x8xf32>, tensor<1x6x4xf32>) {
+  ^bb0(%a: tensor<1x4x6x8xf32>):
+    // expected-error @below {{is followed by more than a library call does: to place its results, to add inputs to the first}}
+    %1:2 = nn.attention %a, %a, %a scale = 1.0
+      : (tensor<1x4x6x8xf32>, tensor<1x4x6x8xf32>, tensor<1x4x6x8xf32>) -> (tensor<1x4x6x8xf32>, tensor<1x4x6xf32>)
+    %2 = nn.transpose %1#1 permutation = [0, 2, 1] : tensor<1x4x6xf32> -> tensor<1x6x4xf32>
+    rt.yield %1#0, %2 : tensor<1x4x6x8xf32>, tensor<1x6x4xf32>
+  }
+  return %0#0, %0#1 : tensor<1x4x6x8xf32>, tensor<1x6x4xf32>
+}
+
+// -----
+
 // What it adds to is its result: here neither addend is.
 func.func @p(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = rt.fusion library(%x, %y : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
