@@ -75,7 +75,7 @@ private:
   }
 
   /// Adds a copy of `op`, and of what it reads as far as that is neither there nor small. False if
-  /// something of that is dear.
+  /// something of that may not be copied.
   bool addCopy(Operation *op, int64_t smallBytes, const llvm::SmallDenseSet<Value> &there,
                Reader &reader) const {
     if (!mayBeCopied(op) || !cutOf.contains(op))

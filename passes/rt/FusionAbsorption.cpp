@@ -116,6 +116,7 @@ std::optional<SmallVector<int64_t, 4>> FusionChoice::stridesOfAddend(Operation *
 
 /// A product may add to its result, unless that cuts it into more than it would be.
 void FusionChoice::absorbSums(Operation *op) {
+  // Only a product's result is added to, which is its only one.
   Operation *last = absorbed(op).empty() ? op : absorbed(op).back();
   SmallVector<SmallVector<int64_t, 4>, 2> addends;
   SmallVector<Operation *, 2> sums;

@@ -291,8 +291,10 @@ void FusionChoice::formGroups(Block &block) {
     if (classes.lookup(&op) != FusionClass::Kernel)
       continue;
     groupOf[&op] = groups.size();
+    formed = position.lookup(&op);
     Group single;
     single.ops = {&op};
+    single.runsAt = formed;
     single.cuts = cutsOf(&op, -1);
     single.bytes = dearBytesOf(&op);
     for (Value result : op.getResults()) {
@@ -420,16 +422,23 @@ void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
       joinsGradients(producer, consumer))
     return;
   Cuts cuts = intersect(intersect(groups[from].cuts, groups[into].cuts), edge);
-  if (Cuts others = cutsBehindView(consumer, producer); others.size() > cuts.size())
+  Cuts others = cutsBehindView(consumer, producer);
+  bool isPermuted = !others.empty() && others.back() > cuts.back();
+  if (isPermuted)
     cuts = std::move(others);
-  if (std::optional<Obstacle> obstacle = whyApart(from, into, cuts))
+  if (std::optional<Obstacle> obstacle = whyApart(from, into, cuts)) {
     refused.insert({{producer, consumer}, *obstacle});
-  else
-    join(from, into, cuts);
+    return;
+  }
+  join(from, into, cuts);
+  groups[from].isPermuted |= isPermuted;
 }
 
 std::optional<FusionChoice::Obstacle> FusionChoice::tryJoin(unsigned from, unsigned into,
                                                             Cuts cuts) {
+  // Numbers of pieces are of different things.
+  if (groups[from].isPermuted || groups[into].isPermuted)
+    return Obstacle{Limit::Order};
   cuts = intersect(cuts, intersect(groups[from].cuts, groups[into].cuts));
   for (auto [maker, reader] : {std::pair(from, into), std::pair(into, from)})
     for (Operation *op : groups[reader].ops)
@@ -455,14 +464,15 @@ void FusionChoice::join(unsigned from, unsigned into, Cuts cuts) {
   a.keptBytes += b.keptBytes;
   a.elements = std::max(a.elements, b.elements);
   a.size += b.size;
+  a.runsAt = std::max(a.runsAt, b.runsAt);
+  a.isPermuted |= b.isPermuted;
   b = Group();
 }
 
 /// Is there a way from `from` to `into` through something outside both? Merging
 /// them would make that thing wait for itself. Views do not stand between: they
-/// are cloned into their readers.
+/// are cloned into their readers. What begins behind all groups leads back to none.
 bool FusionChoice::wouldCycle(unsigned from, unsigned into) const {
-  unsigned last = position.lookup(groups[into].ops.back());
   SmallVector<Operation *> work;
   llvm::DenseSet<Operation *> seen, seenFree[2];
   bool found = false;
@@ -482,7 +492,7 @@ bool FusionChoice::wouldCycle(unsigned from, unsigned into) const {
         continue;
       }
       Operation *first = isMember ? groups[group->second].ops.front() : user;
-      if (position.lookup(first) <= last && seen.insert(first).second)
+      if (position.lookup(first) <= formed && seen.insert(first).second)
         work.push_back(first);
     }
   };
@@ -511,11 +521,11 @@ void FusionChoice::sortNodes(Block &block) {
       nodeOf[&op] = nodes.size();
       for (Operation *later : absorbed(&op))
         nodeOf[later] = nodes.size();
-      nodes.push_back({kind, {&op}});
+      nodes.push_back({kind, {&op}, {}, position.lookup(&op)});
     } else if (Group &group = groups[groupOf[&op]]; group.ops.front() == &op) {
       for (Operation *member : group.ops)
         nodeOf[member] = nodes.size();
-      nodes.push_back({kind, group.ops, group.copies});
+      nodes.push_back({kind, group.ops, group.copies, group.runsAt});
     }
   }
   // Kahn's algorithm; the least first position goes first, which is stable and
@@ -554,7 +564,7 @@ void FusionChoice::sortNodes(Block &block) {
   std::priority_queue<std::pair<unsigned, unsigned>, std::vector<std::pair<unsigned, unsigned>>,
                       std::greater<>>
       ready;
-  auto enqueue = [&](unsigned n) { ready.push({position.lookup(nodes[n].ops.back()), n}); };
+  auto enqueue = [&](unsigned n) { ready.push({nodes[n].runsAt, n}); };
   for (unsigned n = 0; n < nodes.size(); ++n)
     if (waits[n] == 0)
       enqueue(n);

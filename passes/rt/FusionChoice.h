@@ -121,6 +121,7 @@ public:
     std::vector<mlir::Operation *> ops; // in program order, free ones not listed
     /// Ops of other nodes that a kernel computes again instead of reading what they make.
     llvm::SetVector<mlir::Operation *> copies = {};
+    unsigned runsAt = 0;
   };
   /// In an order in which every node comes after those it reads.
   const std::vector<Node> &nodes() const { return order; }
@@ -191,12 +192,15 @@ private:
     int64_t bytes = 0, elements = 0; // sum over dear results; largest tensor
     int64_t keptBytes = 0;           // as TargetTraits::keptBytes counts
     unsigned size = 0;               // as TargetTraits::mostKernelOps counts
+    unsigned runsAt = 0;             // the position at which it runs, if it waits for nothing then
+    bool isPermuted = false;         // pieces are of a view of what it reads (cutsBehindView)
   };
   const Target &target;
   llvm::DenseMap<mlir::Operation *, FusionClass> classes;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 2>> absorbedBy;
   llvm::DenseMap<mlir::Operation *, unsigned> position, groupOf;
   llvm::DenseMap<mlir::Operation *, unsigned> views; // that a view is behind, with itself
+  unsigned formed = 0;                               // no group has an op behind this position
   std::vector<Group> groups;
   std::vector<Node> order;
   std::vector<std::pair<mlir::Operation *, unsigned>> dense;

@@ -42,38 +42,50 @@ private:
                                             !isOfUpdate(user) &&
                                             !cast<KernelOpInterface>(user).getLibraryCall())
         uses.push_back(&use);
+    // The order of a value's uses is nobody's.
+    llvm::sort(uses, [&](OpOperand *a, OpOperand *b) {
+      auto place = [&](OpOperand *use) {
+        return std::pair(choice.position.lookup(use->getOwner()), use->getOperandNumber());
+      };
+      return place(a) < place(b);
+    });
     for (auto [i, first] : llvm::enumerate(uses))
       for (OpOperand *second : ArrayRef(uses).drop_front(i + 1))
         tryJoin(*first, *second);
   }
-
-  unsigned runsAt(const Group &group) const { return choice.position.lookup(group.ops.back()); }
 
   void tryJoin(OpOperand &first, OpOperand &second) {
     Operation *a = first.getOwner(), *b = second.getOwner();
     unsigned from = choice.groupOf.lookup(a), into = choice.groupOf.lookup(b);
     if (from == into || !FusionChoice::areOfOneTime(a, b))
       return;
-    if (runsAt(choice.groups[from]) > runsAt(choice.groups[into]))
+    if (choice.groups[from].runsAt > choice.groups[into].runsAt)
       std::swap(from, into);
     const Group &earlier = choice.groups[from], &later = choice.groups[into];
     Value shared = choice.behindViews(first.get());
-    if (!diesIn(shared, later) || !isReady(later, earlier) ||
+    const unsigned runsAt = earlier.runsAt;
+    // It may be a view that is read, smaller than what is kept for it or larger.
+    if (!diesIn(shared, later, earlier) || !isReady(later, earlier) ||
         bytesMade(later, earlier) > std::min(bytesOf(shared), bytesOf(first.get())) ||
         choice.wouldCycle(into, from))
       return;
     // Pieces of both that need the same piece of the value.
-    choice.tryJoin(from, into,
-                   FusionChoice::intersect(cutsOf(a, first.getOperandNumber()),
-                                           cutsOf(b, second.getOperandNumber())));
+    if (!choice.tryJoin(from, into,
+                        FusionChoice::intersect(cutsOf(a, first.getOperandNumber()),
+                                                cutsOf(b, second.getOperandNumber()))))
+      choice.groups[from].runsAt = runsAt;
   }
 
-  /// Whether the value is made before, and nothing reads it after `later`.
-  bool diesIn(Value value, const Group &later) const {
+  /// Whether the value is made before, and but for `later` nothing reads it after `earlier`.
+  bool diesIn(Value value, const Group &later, const Group &earlier) const {
     Operation *maker = value.getDefiningOp();
     return maker && choice.isRoot(maker) && !choice.groupOf.contains(maker) &&
            choice.forEachUse(value, [&](OpOperand &use) {
-             return choice.position.lookup(use.getOwner()) <= runsAt(later);
+             auto group = choice.groupOf.find(use.getOwner());
+             if (group == choice.groupOf.end())
+               return choice.position.lookup(use.getOwner()) <= earlier.runsAt;
+             const Group &reader = choice.groups[group->second];
+             return &reader == &later || reader.runsAt <= earlier.runsAt;
            });
   }
 
@@ -82,14 +94,14 @@ private:
     for (Operation *op : later.ops)
       for (Value operand : op->getOperands()) {
         Operation *maker = choice.behindViews(operand).getDefiningOp();
-        if (!maker || maker->getNumOperands() == 0)
-          continue;
+        if (!maker || !choice.isRoot(maker))
+          continue; // an argument, or a constant
         auto group = choice.groupOf.find(maker);
         bool isMade = group != choice.groupOf.end();
         if (isMade && &choice.groups[group->second] == &later)
           continue;
-        if ((isMade ? runsAt(choice.groups[group->second]) : choice.position.lookup(maker)) >
-            runsAt(earlier))
+        if ((isMade ? choice.groups[group->second].runsAt : choice.position.lookup(maker)) >
+            earlier.runsAt)
           return false;
       }
     return true;

@@ -79,3 +79,34 @@ func.func @pieces(%dy: tensor<256x64xf32>, %w: tensor<64x256xf32>) -> (tensor<25
   %1 = nn.reduce sum %g dims = [0] : tensor<256x256xf32> -> tensor<256xf32>
   return %0, %1 : tensor<256xf32>, tensor<256xf32>
 }
+
+// -----
+
+// Nor where what comes of the second leads, through a kernel that was begun before, to what the first reads.
+// CHECK-LABEL: func.func @around
+// CHECK-COUNT-3: rt.fusion kernel
+func.func @around(%dy: tensor<256x64xf32>, %v: tensor<64x256xf32>, %p: tensor<256x256xf32>, %w: tensor<256x256xf32>) -> (tensor<256x256xf32>, tensor<256x256xf32>) {
+  %g = nn.contract %dy, %v lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xf32>, tensor<64x256xf32>) -> tensor<256x256xf32>
+  %x1 = nn.exp %p : (tensor<256x256xf32>) -> tensor<256x256xf32>
+  %t = nn.transpose %x1 permutation = [1, 0] : tensor<256x256xf32> -> tensor<256x256xf32>
+  %a1 = nn.mul %g, %t : tensor<256x256xf32>
+  %b1 = nn.tanh %g : tensor<256x256xf32>
+  %y = nn.contract %b1, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+  %x2 = nn.mul %x1, %y : tensor<256x256xf32>
+  return %a1, %x2 : tensor<256x256xf32>, tensor<256x256xf32>
+}
+
+// -----
+
+// Nor where a product between them reads the value, too: it would be kept for that beside the second.
+// CHECK-LABEL: func.func @read_between
+// CHECK-COUNT-2: rt.fusion kernel
+func.func @read_between(%dy: tensor<256x64xbf16>, %w: tensor<64x256xbf16>, %s: tensor<256x256xbf16>, %u: tensor<256x256xbf16>) -> (tensor<256x256xbf16>, tensor<64x256xbf16>, tensor<64x256xbf16>) {
+  %g = nn.contract %dy, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<64x256xbf16>) -> tensor<256x256xbf16>
+  %du = nn.mul %g, %s : tensor<256x256xbf16>
+  %dv = nn.contract %dy, %g lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<256x256xbf16>) -> tensor<64x256xbf16>
+  %ds = nn.mul %g, %u : tensor<256x256xbf16>
+  %dw = nn.contract %dy, %du lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<256x256xbf16>) -> tensor<64x256xbf16>
+  %dx = nn.tanh %ds : tensor<256x256xbf16>
+  return %dx, %dv, %dw : tensor<256x256xbf16>, tensor<64x256xbf16>, tensor<64x256xbf16>
+}
