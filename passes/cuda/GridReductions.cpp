@@ -33,6 +33,7 @@ static SmallVector<AffineExpr> genericLoops(linalg::GenericOp generic, ArrayRef<
 SmallVector<Value> GridNestEmitter::reduceAlone(LoopNest &nest, unsigned laneDim,
                                                 const Indices &indices) {
   auto generic = cast<linalg::GenericOp>(nest.op);
+  assert(!generic->hasAttr(kRunningAttr) && "only threads together keep what a sum is relative to");
   SmallVector<unsigned> reduced;
   SmallVector<AffineExpr> loops = genericLoops(generic, indices, reduced);
   SmallVector<int64_t> extents = generic.getStaticLoopRanges();
@@ -187,6 +188,7 @@ bool GridNestEmitter::keepsScalar(LoopNest &nest, ArrayRef<Value> values) {
 /// it.
 bool GridNestEmitter::reduceInGroups(LoopNest &nest) {
   auto generic = cast<linalg::GenericOp>(nest.op);
+  assert(!generic->hasAttr(kRunningAttr) && "only threads together keep what a sum is relative to");
   int64_t groups = rowGroups(nest, threads.count);
   while (groups > 1 && rowGroupBytes(nest, groups) > scratchBytes)
     --groups;

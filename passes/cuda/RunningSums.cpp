@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace weft::cuda;
@@ -88,6 +89,14 @@ static Element reducedBy(linalg::GenericOp generic) {
   return sourceOf(operandOf(op->getOperand(own), generic, loops));
 }
 
+/// Whether all elements of a reduction's result start as this number.
+static bool startsAs(linalg::GenericOp generic,
+                     llvm::function_ref<bool(const APFloat &)> isWanted) {
+  auto fill = generic.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  FloatAttr value;
+  return fill && matchPattern(fill.value(), m_Constant(&value)) && isWanted(value.getValue());
+}
+
 static AffineMap resultMap(linalg::GenericOp generic) {
   return generic.getMatchingIndexingMap(generic.getDpsInitOperand(0));
 }
@@ -96,7 +105,8 @@ static AffineMap resultMap(linalg::GenericOp generic) {
 static linalg::GenericOp maximumOf(linalg::GenericOp sum) {
   std::optional<Combiner> combiner = combinerOf(sum);
   if (!combiner || combiner->ops.size() != 1 || !isa<arith::AddFOp>(combiner->ops[0]) ||
-      !isSharedByThreads(sum))
+      !isSharedByThreads(sum) ||
+      !startsAs(sum, [](const APFloat &start) { return start.isZero(); }))
     return {};
   Maker exponential = makerOf(reducedBy(sum));
   if (!isa_and_nonnull<math::ExpOp>(exponential.op))
@@ -114,7 +124,9 @@ static linalg::GenericOp maximumOf(linalg::GenericOp sum) {
       maximum.getStaticLoopRanges() != sum.getStaticLoopRanges() ||
       maximum.getIteratorTypesArray() != sum.getIteratorTypesArray() ||
       resultMap(maximum) != resultMap(sum) || greatest.at != resultMap(sum) ||
-      maximum.getResultTypes() != sum.getResultTypes())
+      maximum.getResultTypes() != sum.getResultTypes() ||
+      !startsAs(maximum,
+                [](const APFloat &start) { return start.isNegative() && start.isInfinity(); }))
     return {};
   std::optional<Combiner> ofMaximum = combinerOf(maximum);
   Element reduced = reducedBy(maximum);
