@@ -170,19 +170,34 @@ SmallVector<Value> Nodes::writtenBy(const Node &node) const {
   return written;
 }
 
-SmallVector<size_t> Nodes::readersOf(Value root) const {
+SmallVector<size_t> Nodes::readersOf(Value root,
+                                     llvm::function_ref<bool(Operation *)> counts) const {
   llvm::SmallSetVector<size_t, 8> readers;
   SmallVector<Value> work{root};
-  while (!work.empty())
-    for (Operation *user : work.pop_back_val().getUsers()) {
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    for (Operation *user : value.getUsers()) {
+      if (value == root && counts && !counts(user))
+        continue;
       if (choice.classOf(user) == rt::FusionClass::Free)
         llvm::append_range(work, user->getResults());
       else if (auto found = numberOf.find(user); found != numberOf.end())
         readers.insert(found->second);
     }
+  }
   SmallVector<size_t> sorted = readers.takeVector();
   llvm::sort(sorted);
   return sorted;
+}
+
+bool Nodes::readsOnly(const Node &node, const llvm::SmallSetVector<Value, 4> &roots) const {
+  return llvm::all_of(node.ops, [&](Operation *op) {
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      Value root = rootOf(operand);
+      return isCode(root) || roots.contains(root) ||
+             llvm::is_contained(node.ops, root.getDefiningOp());
+    });
+  });
 }
 
 namespace {

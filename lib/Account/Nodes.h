@@ -8,6 +8,7 @@
 #include "weft/Sharding/TransitionOpInterface.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace weft::account {
 
@@ -44,8 +45,12 @@ public:
   const std::vector<Node> &all() const { return nodes; }
   /// The value in memory that is read where `value` is: views are seen through.
   mlir::Value rootOf(mlir::Value value) const;
-  /// Numbers of the nodes that read a root, directly or through views, ascending.
-  llvm::SmallVector<size_t> readersOf(mlir::Value root) const;
+  /// Numbers of the nodes that read a root, directly or through views, ascending; of the root's own
+  /// users those that `counts` says, if it says anything.
+  llvm::SmallVector<size_t>
+  readersOf(mlir::Value root, llvm::function_ref<bool(mlir::Operation *)> counts = nullptr) const;
+  /// Whether it reads nothing but these roots.
+  bool readsOnly(const Node &node, const llvm::SmallSetVector<mlir::Value, 4> &roots) const;
   /// Roots that a node writes and another node, or the caller, reads.
   llvm::SmallVector<mlir::Value> writtenBy(const Node &node) const;
 

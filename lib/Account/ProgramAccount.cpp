@@ -11,6 +11,8 @@
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Pipeline/Generate.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace weft;
 using namespace weft::account;
@@ -182,14 +184,33 @@ private:
       if (classOf(program, argument.getArgNumber()) != cost::StateClass::Parameter ||
           cast<RankedTensorType>(argument.getType()).getRank() == 0)
         continue;
-      std::array<bool, 2> isKnown = {}; // forward, for gradients
-      for (size_t reader : view.nodes.readersOf(argument)) {
-        const Node &node = nodes[reader];
-        if (view.isOfMicrobatch(node) && node.part != Part::Optimizer &&
-            !std::exchange(isKnown[isGradient(node.part)], true))
-          gathered[reader].push_back(bytesOf(argument));
+      for (bool forGradients : {false, true}) {
+        std::set<size_t> readers = readersOf(argument, forGradients);
+        auto first = llvm::find_if(readers, [&](size_t reader) {
+          return view.isOfMicrobatch(nodes[reader]) && nodes[reader].part != Part::Optimizer;
+        });
+        if (first != readers.end())
+          gathered[*first].push_back(bytesOf(argument));
       }
     }
+  }
+
+  /// Who reads a parameter as ops of the forward pass have it, or those for gradients, which gather
+  /// it anew (dist-insert-reshards), or reads what is made of it alone, such as a cast. Ascending.
+  std::set<size_t> readersOf(Value parameter, bool forGradients) const {
+    std::set<size_t> readers;
+    llvm::SmallSetVector<Value, 4> made;
+    made.insert(parameter);
+    auto isOfPart = [&](Operation *user) { return user->hasAttr(nn::kRoleAttr) == forGradients; };
+    for (size_t i = 0; i < made.size(); ++i)
+      for (size_t reader :
+           i == 0 ? view.nodes.readersOf(parameter, isOfPart) : view.nodes.readersOf(made[i])) {
+        readers.insert(reader);
+        if (const Node &node = view.nodes.all()[reader]; view.nodes.readsOnly(node, made))
+          for (Value written : view.nodes.writtenBy(node))
+            made.insert(written);
+      }
+    return readers;
   }
 
   void findSharedGradients() {

@@ -53,7 +53,7 @@ struct Sample {
 /// The account of `blocks` blocks, from programs with some and with one more. What one more block
 /// adds is a block; what is left is before the blocks or behind them, by its place.
 ModelAccount modelOf(const Sample &fewer, const Sample &more, int64_t blocks);
-/// The same of a program without blocks that repeat: all of it is before them.
+/// The same of a program without blocks that repeat: all of it is behind them.
 ModelAccount modelOf(const Sample &whole);
 
 /// The program for microbatches of `size` samples, from those of two other sizes: every figure is a
@@ -78,7 +78,8 @@ struct Assembly {
 ///       the rest as 1
 ///   3   as 2; parameters are gathered before what reads them, forward and backward
 ///
-/// What waits for nobody shares messages. Gradients of one microbatch are added to no others.
+/// What waits for nobody shares messages. Gradients of one microbatch are added to no others; of
+/// several they are where the program has it, or each device's part behind its sum (ZeRO-2 and 3).
 /// Fails where the schedule does not fit the stages.
 std::optional<cost::StepAccount> assemble(const ModelAccount &model, const Layout &layout,
                                           const Assembly &options, std::string &error);
@@ -103,10 +104,10 @@ struct EachSum {
 EachSum eachSumOf(const std::vector<cost::Item> &pass, int64_t bucketBytes);
 /// What gathers parameters when they are updated: none but for ZeRO-1 and 2.
 Messages gathersBehindUpdate(const Layout &layout, int64_t parameterBytes, int64_t bucketBytes);
-/// A device's share of a kernel that updates, and of one that adds up gradients: nothing where
-/// there is one microbatch.
+/// A device's share of a kernel that updates.
 cost::Work updateOf(cost::Work whole, const Layout &layout);
-std::optional<cost::Work> accumulationOf(cost::Work whole, const Layout &layout);
+/// Adds a gradient of so many bytes to those of the microbatches before.
+cost::Work accumulationOf(int64_t gradientBytes);
 /// What the last of several stages has of the first one's parameters: state, gathers, sums.
 Share sharedOf(const ModelAccount &model);
 

@@ -29,6 +29,13 @@ int64_t sumOf(const std::vector<int64_t> &values) {
   return std::accumulate(values.begin(), values.end(), int64_t(0));
 }
 
+cost::Work partOf(cost::Work whole, int64_t parts) {
+  whole.flops = ceilDiv(whole.flops, parts);
+  whole.bytesRead = ceilDiv(whole.bytesRead, parts);
+  whole.bytesWritten = ceilDiv(whole.bytesWritten, parts);
+  return whole;
+}
+
 /// In messages of a bucket each.
 Messages inBuckets(CollectiveKind kind, int64_t bytes, int64_t bucketBytes) {
   int64_t count = bytes == 0 ? 0 : bucketBytes > 0 ? ceilDiv(bytes, bucketBytes) : 1;
@@ -152,7 +159,8 @@ private:
   void addPass(cost::Blocks &blocks, const Piece &piece, const std::vector<Item> &items,
                Part part) const {
     EachSum sums;
-    if (layout.zero >= 2 && data > 1 && part != Part::Inputs)
+    bool sumsEach = layout.zero >= 2 && data > 1 && part != Part::Inputs;
+    if (sumsEach)
       sums = eachSumOf(items, options.bucketBytes);
     cost::Block block;
     size_t sum = 0;
@@ -165,8 +173,12 @@ private:
       else if (item.communication.role == cost::Role::ParameterGather)
         addGather(block, item);
       else
-        for (int64_t i = 0; i < item.count && sum < sums.within.size(); ++i)
-          addSum(block, sums.within[sum++]);
+        for (int64_t i = 0; i < item.count && sumsEach; ++i) {
+          if (sum < sums.within.size())
+            addSum(block, sums.within[sum++]);
+          if (layout.microbatches > 1)
+            block.items.push_back(Item::of(partOf(accumulationOf(item.communication.bytes), data)));
+        }
     }
     for (int64_t left = piece.count; left > 0; left -= block.count) {
       block.count = sums.passes > 0 ? std::min(left, sums.passes) : left;
@@ -180,12 +192,10 @@ private:
   void addItem(cost::Block &block, Item item) const {
     if (!item.isWork)
       item.communication.axes = {tensorAxis};
-    if (item.purpose == cost::Purpose::Accumulation) {
-      std::optional<cost::Work> work = accumulationOf(item.work, layout);
-      if (!work)
-        return;
-      item.work = *work;
-    }
+    // Who has a part of each sum adds that up instead.
+    if (item.purpose == cost::Purpose::Accumulation &&
+        (layout.microbatches == 1 || layout.zero >= 2))
+      return;
     block.items.push_back(std::move(item));
   }
 
@@ -306,21 +316,17 @@ Messages planner::gathersBehindUpdate(const Layout &layout, int64_t parameterByt
   return inBuckets(CollectiveKind::AllGather, gathers ? parameterBytes : 0, bucketBytes);
 }
 
-static cost::Work partOf(cost::Work whole, int64_t parts) {
-  whole.flops = ceilDiv(whole.flops, parts);
-  whole.bytesRead = ceilDiv(whole.bytesRead, parts);
-  whole.bytesWritten = ceilDiv(whole.bytesWritten, parts);
-  return whole;
-}
-
 cost::Work planner::updateOf(cost::Work whole, const Layout &layout) {
   return partOf(whole, layout.zero >= 1 ? layout.size(Role::Data) : 1);
 }
 
-std::optional<cost::Work> planner::accumulationOf(cost::Work whole, const Layout &layout) {
-  if (layout.microbatches == 1)
-    return std::nullopt;
-  return partOf(whole, layout.zero >= 2 ? layout.size(Role::Data) : 1);
+cost::Work planner::accumulationOf(int64_t gradientBytes) {
+  constexpr int64_t kElementBytes = 4;
+  cost::Work work;
+  work.flops = ceilDiv(gradientBytes, kElementBytes);
+  work.bytesRead = 2 * gradientBytes;
+  work.bytesWritten = gradientBytes;
+  return work;
 }
 
 Share planner::sharedOf(const ModelAccount &model) {

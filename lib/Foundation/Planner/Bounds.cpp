@@ -21,6 +21,9 @@ Bounds::Pass Bounds::priceOf(const std::vector<cost::Item> &items, bool isOfWeig
        : item.work.shape.kind == cost::Shape::Kind::Stream ? pass.stream
                                                            : pass.work) +=
           item.count * cost::timeOf(item.work, cluster.device, remarks);
+    else if (item.communication.role == cost::Role::GradientSum)
+      pass.partAccumulation += item.count * cost::timeOf(accumulationOf(item.communication.bytes),
+                                                         cluster.device, remarks);
     else if (item.communication.role == cost::Role::Exposed)
       pass.sent[{item.communication.kind, item.communication.bytes}] += item.count;
   }
@@ -85,10 +88,11 @@ int64_t Bounds::timeOf(const Messages &messages, const Layout &layout) {
 
 int64_t Bounds::timeOf(const Pass &pass, const Layout &layout, const Known &known) {
   // A part of it takes at least that part of the time; bounds of others are of any ZeRO.
-  bool isShared = layout.zero >= 2 || known.times > 1 || known.isOther;
-  int64_t accumulated = layout.microbatches == 1 ? 0
-                        : isShared               ? pass.accumulation / layout.size(Role::Data)
-                                                 : pass.accumulation;
+  int64_t parts = pass.partAccumulation / layout.size(Role::Data);
+  int64_t accumulated = layout.microbatches == 1           ? 0
+                        : known.times > 1 || known.isOther ? std::min(parts, pass.accumulation)
+                        : layout.zero >= 2                 ? parts
+                                                           : pass.accumulation;
   int64_t time = pass.work / known.times + (pass.stream + accumulated) / known.streamTimes;
   if (layout.size(Role::Tensor) > 1)
     for (auto [what, count] : pass.sent)

@@ -45,6 +45,7 @@ private:
   struct Pass {
     int64_t work = 0, stream = 0; // the latter: that is no product
     int64_t accumulation = 0;     // of gradients, on one device
+    int64_t partAccumulation = 0; // the same of one who has a part of each, times the parts
     std::map<std::pair<runtime::CollectiveKind, int64_t>, int64_t> sent;
   };
   struct Passes {

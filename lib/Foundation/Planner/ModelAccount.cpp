@@ -13,6 +13,8 @@ using cost::Item;
 
 namespace {
 
+int64_t positive(int64_t value) { return std::max<int64_t>(0, value); }
+
 auto keyOf(const Item &item) {
   const cost::Shape &shape = item.work.shape;
   const cost::Communication &sent = item.communication;
@@ -39,8 +41,8 @@ std::vector<Item> lineOf(const cost::Blocks &blocks) {
 /// items.
 class Bag {
 public:
-  explicit Bag(const cost::Blocks &blocks) {
-    for (const Item &item : lineOf(blocks))
+  explicit Bag(const std::vector<Item> &line) {
+    for (const Item &item : line)
       add(item);
   }
 
@@ -92,8 +94,8 @@ private:
   std::map<int64_t, Item> items;
 };
 
-/// What one block has more, in the order of the block in the middle.
-std::vector<Item> blockOf(const Bag &some, const Bag &next) {
+/// What `next` has more, by the middle places of what is there several times.
+std::vector<Item> addedTo(const Bag &some, const Bag &next) {
   Line block;
   for (const Bag::Entry &entry : next.entries) {
     int64_t added = entry.item.count - some.countOf(entry.item);
@@ -103,23 +105,62 @@ std::vector<Item> blockOf(const Bag &some, const Bag &next) {
   return block.finish();
 }
 
+/// How many items two lists have in common at their ends.
+struct Ends {
+  size_t front = 0, back = 0;
+};
+
+/// Of a list with one block more: what is not at its ends is a block, and in its order. Items that
+/// a block has several times would not tell by their numbers alone whose they are.
+Ends endsOf(const std::vector<Item> &some, const std::vector<Item> &next, bool isFrontFirst) {
+  Ends ends;
+  size_t most = std::min(some.size(), next.size());
+  auto areAlike = [](const Item &a, const Item &b) { return keyOf(a) == keyOf(b); };
+  auto takeFront = [&] {
+    while (ends.front + ends.back < most && areAlike(some[ends.front], next[ends.front]))
+      ++ends.front;
+  };
+  auto takeBack = [&] {
+    while (ends.front + ends.back < most &&
+           areAlike(*(some.rbegin() + long(ends.back)), *(next.rbegin() + long(ends.back))))
+      ++ends.back;
+  };
+  if (isFrontFirst)
+    takeFront();
+  takeBack();
+  takeFront();
+  return ends;
+}
+
+std::vector<Item> between(const std::vector<Item> &line, const Ends &ends) {
+  return {line.begin() + long(ends.front), line.end() - long(ends.back)};
+}
+
 /// Sorts a list's items into those of one block and those before and behind all. `isReversed`: what
 /// is before the blocks comes last.
 void split(const cost::Blocks &fewer, const cost::Blocks &more, int64_t blocks, bool isReversed,
            std::vector<Item> &before, std::vector<Item> &block, std::vector<Item> &behind) {
-  Bag some(fewer), next(more);
-  block = blockOf(some, next);
+  std::vector<Item> line = lineOf(fewer), longer = lineOf(more);
+  // First the end that is behind the blocks: then what is left begins where a block does.
+  Ends ends = endsOf(line, longer, isReversed);
+  block = addedTo(Bag(between(line, ends)), Bag(between(longer, ends)));
+  Bag some(line), next(longer);
+  auto inBlock = [&](const Bag::Entry &entry) {
+    return positive(next.countOf(entry.item) - entry.item.count);
+  };
+  auto inFront = [&](const Bag::Entry &entry) {
+    auto end = std::lower_bound(entry.places.begin(), entry.places.end(), int64_t(ends.front));
+    return int64_t(end - entry.places.begin());
+  };
+  // Blocks that are in front of the one that was found.
+  int64_t earlier = blocks;
+  for (const Bag::Entry &entry : some.entries)
+    if (int64_t each = inBlock(entry); each > 0)
+      earlier = std::min(earlier, inFront(entry) / each);
   Line first, last;
   for (const Bag::Entry &entry : some.entries) {
-    int64_t left = entry.item.count -
-                   blocks * std::max<int64_t>(0, next.countOf(entry.item) - entry.item.count);
-    if (left <= 0)
-      continue;
-    // Those at the ends of the list are not of blocks.
-    int64_t early = 0;
-    for (int64_t place : entry.places)
-      early += place < some.length / 2;
-    early = std::min(early, left);
+    int64_t each = inBlock(entry), left = positive(entry.item.count - blocks * each);
+    int64_t early = std::min(left, positive(inFront(entry) - earlier * each));
     for (int64_t i = 0; i < early; ++i)
       first.add(entry.places[size_t(i)], entry.item);
     for (int64_t i = early; i < left; ++i)
@@ -144,8 +185,6 @@ int64_t sumOf(const std::vector<int64_t> &values) {
     sum += value;
   return sum;
 }
-
-int64_t positive(int64_t value) { return std::max<int64_t>(0, value); }
 
 } // namespace
 

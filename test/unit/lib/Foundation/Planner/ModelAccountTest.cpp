@@ -151,11 +151,11 @@ cost::Chunk replicas(int64_t zero, int64_t microbatches, int64_t bucketBytes = 1
 }
 
 TEST(ModelAccounts, ReplicasExchangeWhereTheirProgramDoes) {
-  // A gather in front of each product, a sum behind each gradient, of which each has its part.
+  // A gather in front of each product, a sum behind each gradient, of which each adds up its part.
   cost::Chunk three = replicas(3, 2);
   EXPECT_EQ(lineOf(three.forward), "8(G 3 G 4)");
-  EXPECT_EQ(lineOf(three.backward), "8(G 6 7 S100 20 G 8 9 S100 20)");
-  EXPECT_EQ(lineOf(replicas(2, 2).backward), "8(6 7 S100 20 8 9 S100 20)");
+  EXPECT_EQ(lineOf(three.backward), "8(G 6 7 S100 7 G 8 9 S100 7)");
+  EXPECT_EQ(lineOf(replicas(2, 2).backward), "8(6 7 S100 7 8 9 S100 7)");
   // Of one microbatch nothing is added up; with less of ZeRO all of it by everybody.
   EXPECT_EQ(lineOf(replicas(2, 1).backward), "8(6 7 S100 8 9 S100)");
   EXPECT_EQ(lineOf(replicas(1, 2).backward), "8(6 7 80 8 9 80)");
@@ -167,8 +167,33 @@ TEST(ModelAccounts, ReplicasExchangeWhereTheirProgramDoes) {
   // A schedule may put gradients of weights off, with their sums.
   cost::Chunk apart = replicas(3, 4, 100, "zb-h1");
   EXPECT_EQ(lineOf(apart.backward), "4(G 6 G 8)");
-  EXPECT_EQ(lineOf(apart.weight), "4(7 S100 20 9 S100 20)");
-  EXPECT_EQ(lineOf(replicas(3, 4, 100, "1f1b").backward), "4(G 6 7 S100 20 G 8 9 S100 20)");
+  EXPECT_EQ(lineOf(apart.weight), "4(7 S100 7 9 S100 7)");
+  EXPECT_EQ(lineOf(replicas(3, 4, 100, "1f1b").backward), "4(G 6 7 S100 7 G 8 9 S100 7)");
+}
+
+TEST(ModelAccounts, BlocksAreInTheirOrderHoweverManyThereAre) {
+  // Behind the blocks, and so first on the way back, is one more of what each block has twice.
+  auto sampleOf = [](int64_t blocks) {
+    Sample sample = replicasOf(blocks);
+    cost::Chunk &chunk = sample.chunk;
+    cost::Block head{{chunk.forward.front().items.front(), work(9)}, 1, false};
+    chunk.forward.push_back(head);
+    chunk.backward.insert(chunk.backward.begin(), head);
+    return sample;
+  };
+  Layout layout;
+  layout.size(Role::Data) = 4;
+  layout.zero = 3;
+  std::string error;
+  for (int64_t blocks : {2, 3, 4}) {
+    auto account =
+        assemble(modelOf(sampleOf(blocks), sampleOf(blocks + 1), 8), layout, {100}, error);
+    ASSERT_TRUE(account) << error;
+    const cost::Chunk &chunk = account->chunks.front();
+    EXPECT_NE(lineOf(chunk.forward).find("8(G 3 G 4)"), std::string::npos) << lineOf(chunk.forward);
+    EXPECT_NE(lineOf(chunk.backward).find("8(G 6 7 S100 G 8 9 S100)"), std::string::npos)
+        << lineOf(chunk.backward);
+  }
 }
 
 TEST(ModelAccounts, StagesShareTheBlocks) {
