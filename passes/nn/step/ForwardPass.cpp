@@ -37,6 +37,8 @@ void ForwardPass::add(Operation *op) {
     if (input)
       ofInput.insert(result);
   }
+  if (!llvm::any_of(op->getResults(), [&](Value result) { return isActivation(result); }))
+    return;
   position[op] = line.size();
   line.push_back(op);
 }

@@ -15,6 +15,8 @@ class ForwardPass {
 public:
   explicit ForwardPass(mlir::func::FuncOp function);
 
+  /// Those that make activations. What else there is, such as tables of positions and casts of
+  /// weights, stands wherever it is first read, which is no part of what repeats.
   llvm::ArrayRef<mlir::Operation *> ops() const { return line; }
   /// Values that depend on weights and on inputs; all else is there anyway.
   bool isActivation(mlir::Value value) const {

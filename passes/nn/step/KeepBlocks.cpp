@@ -6,6 +6,7 @@
 #include "passes/nn/step/ForwardPass.h"
 #include "passes/nn/step/Passes.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/BitVector.h"
 
 namespace weft::step {
@@ -36,22 +37,25 @@ public:
     for (int64_t block = 0; block < count(); ++block)
       if (border(block).value.getType() != border(-1).value.getType())
         return false;
-    // Up to the last block nothing but its border leaves it; what depends on no input or on no
-    // weight, such as a mask, is there anyway.
+    // Up to the last block nothing but its border leaves it.
     for (size_t i = border(-1).position + 1; i <= border(count() - 1).position; ++i)
       for (Value result : forward.ops()[i]->getResults())
-        if (forward.isActivation(result) && !isLocal(i, result))
+        if (!isLocal(i, result))
           return false;
     return true;
   }
 
-  unsigned partsOf(Value state) const {
+  /// Of a state, or what is made of states alone.
+  unsigned partsOf(Value value) const {
     unsigned parts = 0;
-    for (Operation *user : state.getUsers())
+    for (Operation *user : value.getUsers())
       if (auto found = position.find(user); found != position.end())
         parts |= found->second <= border(-1).position            ? Part::Before
                  : found->second <= border(count() - 1).position ? Part::Within
                                                                  : Part::Behind;
+      else
+        for (Value result : user->getResults())
+          parts |= partsOf(result);
     return parts;
   }
 
@@ -62,9 +66,10 @@ public:
       auto found = position.find(use.getOwner());
       return found == position.end() || found->second > last;
     });
-    for (size_t i = last; i > border(keep - 1).position; --i)
-      if (forward.ops()[i]->use_empty())
-        forward.ops()[i]->erase();
+    Block &body = *forward.ops().front()->getBlock();
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
   }
 
 private:

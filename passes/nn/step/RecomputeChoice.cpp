@@ -41,14 +41,12 @@ void RecomputeChoice::findParts() {
   size_t segment = 0;
   for (size_t i = 0; i <= forward.cuts().back().position; ++i) {
     Operation *op = forward.ops()[i];
-    bool isActivation =
-        llvm::any_of(op->getResults(), [&](Value value) { return forward.isActivation(value); });
     auto isIn = [&](const llvm::DenseSet<Value> &set) {
       return llvm::any_of(op->getResults(), [&](Value value) { return set.contains(value); });
     };
-    if (isActivation && !isIn(borders))
+    if (!isIn(borders))
       full.ops.push_back(op);
-    if (isActivation && !isIn(cuts) && !isExpensive(op))
+    if (!isIn(cuts) && !isExpensive(op))
       selective.ops.push_back(op);
     if (i != forward.cuts()[segment].position)
       continue;

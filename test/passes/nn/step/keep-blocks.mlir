@@ -73,6 +73,43 @@ func.func @positions(%x: tensor<4x6xf32> {nn.name = "x"},
 
 // -----
 
+// A table that all blocks read is made in the first one, a weight is cast in each: there are three, and the third weight is
+// gone with its cast.
+// CHECK-LABEL: func.func @tables
+// CHECK-SAME: nn.name = "w2"
+// CHECK-NOT: nn.name = "w3"
+// CHECK: nn.exp
+// CHECK-COUNT-2: nn.tanh
+// CHECK-NOT: nn.tanh
+// ALL-LABEL: func.func @tables
+// ALL-COUNT-3: nn.tanh
+func.func @tables(%x: tensor<4x6xf32> {nn.name = "x"}, %s: tensor<4x6xf32> {nn.name = "angles"},
+    %e: tensor<6x6xf32> {nn.name = "embed", nn.initial = 1.0 : f32},
+    %w1: tensor<6x6xf64> {nn.name = "w1", nn.initial = 1.0 : f64}, %w2: tensor<6x6xf64> {nn.name = "w2", nn.initial = 1.0 : f64},
+    %w3: tensor<6x6xf64> {nn.name = "w3", nn.initial = 1.0 : f64}) -> tensor<4x6xf32> {
+  %0 = nn.contract %x, %e lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+  %c1 = nn.cast %w1 : (tensor<6x6xf64>) -> tensor<6x6xf32>
+  %1 = nn.contract %0, %c1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+  %table = nn.exp %s : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %2 = nn.mul %1, %table : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %3 = nn.tanh %2 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %4 = nn.add %0, %3 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %c2 = nn.cast %w2 : (tensor<6x6xf64>) -> tensor<6x6xf32>
+  %5 = nn.contract %4, %c2 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+  %6 = nn.mul %5, %table : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %7 = nn.tanh %6 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %8 = nn.add %4, %7 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %c3 = nn.cast %w3 : (tensor<6x6xf64>) -> tensor<6x6xf32>
+  %9 = nn.contract %8, %c3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+  %10 = nn.mul %9, %table : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %11 = nn.tanh %10 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %12 = nn.add %8, %11 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %13 = nn.negate %12 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %13 : tensor<4x6xf32>
+}
+
+// -----
+
 // What a block makes is a result of the program: it is no line of blocks, and stays.
 // CHECK-LABEL: func.func @leaves
 // CHECK-COUNT-3: nn.tanh
