@@ -84,6 +84,10 @@ LogicalResult Compilation::verify() {
   return runPasses([&](OpPassManager &pm) { buildBorder(pm, phase); });
 }
 
+LogicalResult Compilation::checkPlaces() const {
+  return clone().runPasses([&](OpPassManager &pm) { buildPlaced(pm, options.phases); });
+}
+
 FailureOr<int64_t> Compilation::measureMemory(llvm::function_ref<void(CompileOptions &)> change) {
   if (phase >= Phase::Scheduled)
     return emit::mostArenaBytes(getModule());

@@ -48,6 +48,7 @@ static dist::DistPlaceOptions placeOptions(const PhaseOptions &options) {
                  ";");
   place.wholeMicrobatches = options.train && options.batchStats == BatchStats::PerMicrobatch;
   place.batchAxes = llvm::join(batchAxesOf(options), "+");
+  place.part = options.isPart;
   return place;
 }
 
@@ -61,11 +62,15 @@ static dist::DistPlaceStateOptions placeStateOptions(const ZeroStage &zero) {
   return state;
 }
 
+void weft::buildPlaced(OpPassManager &pm, const PhaseOptions &options) {
+  pm.addPass(dist::createDistAttachMesh(
+      {toString(options.mesh), options.microbatches, stageAxisOf(options)}));
+  pm.addPass(dist::createDistPlace(placeOptions(options)));
+}
+
 void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (!isDistributed(options))
     return;
-  pm.addPass(dist::createDistAttachMesh(
-      {toString(options.mesh), options.microbatches, stageAxisOf(options)}));
   auto assignAxes = [&](llvm::StringRef programs) {
     dist::DistAssignAxisOptions assign;
     assign.programs = programs.str();
@@ -73,7 +78,7 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
     pm.addNestedPass<func::FuncOp>(dist::createDistAssignAxis(assign));
   };
   // What a person said comes first and is closed.
-  pm.addPass(dist::createDistPlace(placeOptions(options)));
+  buildPlaced(pm, options);
   // The batch spreads before weights are split, so that the search sees what is left.
   pm.addPass(dist::createDistPropagate());
   assignAxes("lead");

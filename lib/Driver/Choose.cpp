@@ -102,11 +102,10 @@ private:
 
   int setSpace() {
     const PhaseOptions &phases = options.compile.phases;
-    for (const char *flag : {"--place", "--batch-axes"})
-      if (isGiven(flag))
-        return tell(std::string(flag) + " names axes of a mesh, which is to be chosen; leave it "
-                                        "out, or ask about a mesh with --evaluate",
-                    Usage);
+    if (isGiven("--batch-axes"))
+      return tell("--batch-axes names axes of a mesh, which is to be chosen; leave it out, or ask "
+                  "about a mesh with --evaluate",
+                  Usage);
     space.batch = choice.batch;
     space.trains = choice.trains;
     choice.blocks = space.blocks = sampler->blocks();
@@ -126,7 +125,42 @@ private:
       if (isGiven("--recompute") && phases.recompute == planner::nameOf(planner::Recompute(kind)))
         space.allowedRecompute = {planner::Recompute(kind)};
     apply(question, space);
-    return Ok;
+    return setPlaces();
+  }
+
+  /// Axes over which something is to be split get several devices. Names and sizes are those of the
+  /// program, whatever axes will have.
+  int setPlaces() {
+    const std::vector<dist::PlacementRule> &rules = options.compile.phases.place;
+    for (const dist::PlacementRule &rule : rules) {
+      choice.place.push_back(rule.text);
+      for (const dist::PlacementRule::Dim &dim : rule.dims)
+        for (const dist::PlacementRule::PlacedFactor &part : dim.parts)
+          for (const std::string &axis : part.axes)
+            if (std::string wrong = need(axis); !wrong.empty())
+              return tell("--place '" + rule.text + "' splits over axis '" + axis + "', " + wrong,
+                          Usage);
+    }
+    if (rules.empty())
+      return Ok;
+    Compilation copy = program.clone();
+    copy.options.phases.mesh = *Mesh::parse("dp=1,tp=1");
+    return succeeded(copy.checkPlaces()) ? int(Ok) : messages.failed(false);
+  }
+
+  /// Returns why nothing can be split over the axis, or nothing.
+  std::string need(const std::string &axis) {
+    for (Role role : {Role::Data, Role::Tensor})
+      if (axis == planner::nameOf(role)) {
+        space.isNeeded[size_t(role)] = true;
+        return space.allowedSizes[size_t(role)] == std::vector<int64_t>{1}
+                   ? "which --fix or --forbid leaves out; leave one of them out"
+                   : "";
+      }
+    return axis == planner::nameOf(Role::Stages)
+               ? "which counts stages, and nothing is split over it; give dp or tp"
+               : "and a mesh that is chosen has dp and tp for that; give one of them, or ask about "
+                 "a mesh of yours with --evaluate";
   }
 
   static void apply(const Question &question, planner::Space &space) {
@@ -484,6 +518,7 @@ planner::Plan driver::planOf(const Choice &choice) {
   planner::Plan plan = planner::planOf(*choice.layout, choice.trains);
   plan.model = choice.model;
   plan.cluster = choice.clusterName;
+  plan.place = choice.place;
   plan.stepSeconds = choice.evaluation.prediction.seconds();
   plan.memoryBytes = choice.evaluation.memoryBytes();
   return plan;

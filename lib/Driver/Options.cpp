@@ -267,19 +267,20 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
               "let processes repeat the work of others where an axis splits nothing, which else "
               "is an error",
               options.compile.phases.allowIdleAxes));
-  acts.at(
-      Phase::Sharded,
-      flags.value("--place", "REGEX=dimN:AXIS,..",
-                  "how to split values whose name matches: weights, inputs, outputs and nodes, as "
-                  "Netron or --explain "
-                  "names them; - is whole; of two rules for one value the first counts. Device "
-                  "configurations in the "
-                  "model (ONNX IR 11) count where no rule does, and their mesh where there is no "
-                  "--mesh; --mesh dp=1 "
-                  "ignores them",
-                  [&options](const std::string &text) {
-                    return llvm::toString(dist::appendRules(text, options.compile.phases.place));
-                  }));
+  acts.at(Phase::Sharded,
+          flags.value(
+              "--place|--pin", "REGEX=dimN:AXIS,..",
+              "how to split values whose name matches: weights, inputs, outputs and nodes, as "
+              "Netron or --explain "
+              "names them; - is whole; of two rules for one value the first counts. The planner "
+              "obeys it on the axes dp and tp. Device "
+              "configurations in the "
+              "model (ONNX IR 11) count where no rule does, and their mesh where there is no "
+              "--mesh; --mesh dp=1 "
+              "ignores them",
+              [&options](const std::string &text) {
+                return llvm::toString(dist::appendRules(text, options.compile.phases.place));
+              }));
   acts.at(Phase::Sharded,
           flags.value(
               "--sequence-parallel", "on|off|auto",

@@ -31,6 +31,7 @@ public:
     // Nothing is written, and no weight is read.
     options.until = Phase::Scheduled;
     options.dryRun = options.quiet = true;
+    options.isAuto = asked.layout.empty();
     if (llvm::Error wrong = checkOutputs(options, inputFiles(options)))
       return tell(llvm::toString(std::move(wrong)), UserError);
     progress.emplace(true, asked.layout.empty() ? "planning" : "evaluating the layout");

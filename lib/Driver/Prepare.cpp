@@ -79,7 +79,7 @@ static int settleMesh(ModuleOp module, Options &options) {
         llvm::errs() << "mesh " << toString(mesh) << " from the model's device configuration '"
                      << configured->configuration << "'\n";
     }
-  if (mesh.axes.empty() && !options.compile.phases.place.empty())
+  if (mesh.axes.empty() && !options.compile.phases.place.empty() && !options.isAuto)
     return tell("--place needs --mesh: it splits over its axes", Usage);
   if (options.writeDevices.empty())
     return Ok;

@@ -166,6 +166,7 @@ std::optional<Sample> Sampler::sample(const Group &group, int64_t samples, Size 
       phases.mesh = *Mesh::parse("tp=" + std::to_string(group.tensor));
     phases.microbatches = wholeBatch / samples;
     phases.sequenceParallel = group.sequenceParallel;
+    phases.isPart = true;
     phases.zero = {};
     LogicalResult shown = copy.inspectFusible([&](ModuleOp module) {
       llvm::Expected<Sample> account = read(module, group, phases.microbatches, size);

@@ -38,7 +38,7 @@ def DistPlace : Dist_Pass<"dist-place"> {
     A rule is `REGEX=dim0:tp,dim1:-`; dims not named are whole. Axes are joined by `+`,
     major first, and a part within a dim is cut by `*`: `dim1:3*tp` splits the 768 of 3 x 768.
     The regular expression is searched for in `nn.name` or the node's name. The first rule that matches rules; one that
-    matches nothing is an error, because it is a mistake in spelling more often than not.
+    matches nothing is an error, because it is a mistake in spelling more often than not, unless the program is a `part`.
     The batch is the dim named `batch` in `nn.dims` of an input, or, where no input names one, the first dim of every
     input. State (arguments with `nn.source` or `nn.initial`) is never split so. If the mesh has a temporal axis,
     the batch is read in microbatches (`dist.used`): each process cuts its own rows, or, with
@@ -54,7 +54,10 @@ def DistPlace : Dist_Pass<"dist-place"> {
     Option<"batchAxes", "batch-axes", "std::string", "\"\"", "Axes that split the batch, joined by `+`; default: none; set it for data parallelism">,
     Option<"wholeMicrobatches", "whole-microbatches", "bool", "false",
            "Whether a microbatch is a run of rows of the whole batch; set it where what is in a microbatch matters to the "
-           "result (its statistics); asks of the batch to be a multiple of microbatches times shards">];
+           "result (its statistics); asks of the batch to be a multiple of microbatches times shards">,
+    Option<"part", "part", "bool", "false",
+           "Whether rules were said of a larger program and mesh, of which these are a part: what they name that is not "
+           "there is left out; set it where a planner looks at a few blocks on some of the axes">];
 }
 
 def DistReadDevices : Dist_Pass<"dist-read-devices"> {

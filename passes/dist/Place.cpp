@@ -57,6 +57,7 @@ public:
   }
 
   void setWholeMicrobatches(bool whole) { wholeMicrobatches = whole; }
+  void setPart(bool part) { isPart = part; }
 
   LogicalResult parseBatchAxes(StringRef text) {
     for (StringRef axis : llvm::split(text, '+'))
@@ -103,7 +104,7 @@ public:
         failedAny |= failed(placeOp(&op));
     }
     for (const Rule &rule : rules)
-      if (!rule.matched) {
+      if (!rule.matched && !isPart) {
         module.emitError() << "placement '" << rule.text << "' " << whyUnmatched(rule);
         failedAny = true;
       }
@@ -181,7 +182,7 @@ private:
 
   LogicalResult resolveAxis(StringRef name, AxisList &axes, const Twine &where) {
     AxisList found = mesh.resolve(name);
-    if (found.empty())
+    if (found.empty() && !isPart)
       return module.emitError() << where << ": axis '" << name << "' is not on the mesh";
     if (std::optional<AxisId> stages = mesh.stageAxis();
         stages && llvm::is_contained(found, *stages))
@@ -538,6 +539,7 @@ private:
   unsigned unfit = 0; // hints
   AxisList batchAxes;
   bool wholeMicrobatches = false;
+  bool isPart = false;
   bool toldUneven = false;
 };
 
@@ -549,6 +551,7 @@ struct Place : impl::DistPlaceBase<Place> {
       return signalPassFailure();
     Placer placer(getOperation(), mesh);
     placer.setWholeMicrobatches(wholeMicrobatches);
+    placer.setPart(part);
     if (failed(placer.parseRules(rules)) || failed(placer.parseBatchAxes(batchAxes)) ||
         failed(placer.run()))
       signalPassFailure();

@@ -74,6 +74,8 @@ public:
   mlir::LogicalResult runTo(Phase last);
   /// Checks what a person may have edited and no later phase would: commands at `scheduled`.
   mlir::LogicalResult verify();
+  /// Whether what `phases.place` says fits the program, on the mesh of the options.
+  mlir::LogicalResult checkPlaces() const;
 
   /// Exact bytes of one process's arena. A program that is not scheduled is, on a copy whose
   /// options `change` may set.

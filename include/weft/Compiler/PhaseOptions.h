@@ -47,6 +47,9 @@ struct PhaseOptions {
   /// Without axes: one device.
   Mesh mesh;
   std::vector<dist::PlacementRule> place;
+  /// `place` was said of more blocks and axes than there are: what it names of the rest is left
+  /// out.
+  bool isPart = false;
   /// Names of axes that split the batch; nothing: dp if the mesh has it.
   std::optional<std::vector<std::string>> batchAxes;
   /// In which order stages of a pipeline run microbatches: a name, or the text of a schedule;

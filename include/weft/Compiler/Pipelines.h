@@ -25,6 +25,8 @@ void buildBorder(mlir::OpPassManager &pm, Phase phase);
 /// and emitting code are not passes.
 void buildPhase(mlir::OpPassManager &pm, Phase phase, const PhaseOptions &options);
 
+/// The first passes on the way to `sharded`: what a person said of placements, on the mesh.
+void buildPlaced(mlir::OpPassManager &pm, const PhaseOptions &options);
 /// Leads to `sharded`.
 void buildSharded(mlir::OpPassManager &pm, const PhaseOptions &options);
 

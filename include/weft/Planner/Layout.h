@@ -65,6 +65,8 @@ struct Space {
   bool ordersMatter = true;
   /// What each may be; empty: anything.
   std::array<std::vector<int64_t>, kRoleCount> allowedSizes;
+  /// Which must have several devices, as something is to be split over them.
+  std::array<bool, kRoleCount> isNeeded = {};
   std::vector<int64_t> allowedMicrobatches, allowedZero;
   std::vector<Recompute> allowedRecompute;
   std::vector<bool> allowedSequenceParallel;

@@ -106,7 +106,8 @@ public:
 private:
   bool areAllowed(const std::array<int64_t, kRoleCount> &sizes) const {
     for (size_t role = 0; role < kRoleCount; ++role)
-      if (!allows(space.allowedSizes[role], sizes[role]))
+      if (!allows(space.allowedSizes[role], sizes[role]) ||
+          (space.isNeeded[role] && sizes[role] == 1))
         return false;
     return true;
   }

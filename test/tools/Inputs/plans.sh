@@ -64,6 +64,8 @@ obeys 'mesh: "a=2,b=2" batch_axes: "a" place: "h.0.mlp.c_fc.weight=dim1:b"' '--m
 obeys 'mesh: "dp=2,tp=2" sequence_parallel: true' '--mesh dp=2,tp=2 --sequence-parallel on'
 obeys 'mesh: "pp=2,dp=2" microbatches: 4 schedule: "zb-h1" zero: "1"' '--mesh pp=2,dp=2 --microbatches 4 --schedule zb-h1 --zero 1'
 obeys 'mesh: "pp=4" microbatches: 8 schedule: "gpipe" recompute: "selective"' '--mesh pp=4 --microbatches 8 --schedule gpipe --recompute selective'
+# What is said of values before there is a mesh; the command line may say the mesh.
+obeys 'place: "h.0.mlp.c_fc.weight=dim0:tp"' '--mesh tp=2 --place h.0.mlp.c_fc.weight=dim0:tp' --mesh tp=2
 # Uneven parts of the batch, with a warning.
 obeys 'mesh: "dp=2" microbatches: 3' '--mesh dp=2 --microbatches 3'
 # Said twice alike.

@@ -62,6 +62,20 @@ TEST(Layouts, ObeyWhatIsSettled) {
   EXPECT_EQ(layouts[0].mesh(), "dp=4,tp=2");
 }
 
+TEST(Layouts, HaveTheAxesThatAreNeeded) {
+  Space space = spaceOf(4, 4, 4);
+  space.isNeeded[size_t(Role::Tensor)] = true;
+  std::set<std::string> meshes;
+  for (const Layout &layout : space.layouts())
+    meshes.insert(layout.mesh());
+  EXPECT_EQ(meshes, (std::set<std::string>{"dp=2,tp=2", "pp=2,tp=2", "tp=4"}));
+  space.isNeeded[size_t(Role::Data)] = true;
+  meshes.clear();
+  for (const Layout &layout : space.layouts())
+    meshes.insert(layout.mesh());
+  EXPECT_EQ(meshes, std::set<std::string>{"dp=2,tp=2"});
+}
+
 TEST(Layouts, SimplerOnesComeFirst) {
   Layout plain, split;
   plain.size(Role::Data) = 8;
