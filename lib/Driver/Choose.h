@@ -30,6 +30,7 @@ struct Finalist {
 struct Choice {
   std::string model, clusterName;
   std::vector<std::string> place; // rules that were asked for
+  std::string stages;             // how they were asked for, or ""
   double uncertainty = 0;
   bool trains = false;
   int64_t devices = 1, batch = 1, blocks = 0, parameters = 0, stateBytes = 0, deviceBytes = 0;

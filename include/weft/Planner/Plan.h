@@ -16,7 +16,7 @@ struct Plan {
   std::string model, cluster;
   int64_t devices = 0;
   /// As the flags of weft-compile have them.
-  std::optional<std::string> mesh, batchAxes, schedule, zero, recompute;
+  std::optional<std::string> mesh, batchAxes, schedule, stages, zero, recompute;
   std::optional<int64_t> microbatches;
   std::optional<bool> sequenceParallel;
   std::vector<std::string> place;

@@ -54,6 +54,8 @@ struct Options {
 struct Candidate {
   Layout layout;
   cost::Prediction prediction;
+  /// How many blocks each stage has.
+  std::vector<int64_t> stageBlocks;
   int64_t bytes() const { return prediction.memory[prediction.fullest].total(); }
 };
 

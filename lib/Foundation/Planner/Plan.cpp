@@ -58,6 +58,7 @@ std::vector<std::pair<std::string, std::string>> fieldsOf(const Plan &plan) {
   if (plan.microbatches)
     fields.push_back({"microbatches", std::to_string(*plan.microbatches)});
   text("schedule", plan.schedule);
+  text("stages", plan.stages);
   text("zero", plan.zero);
   text("recompute", plan.recompute);
   if (plan.sequenceParallel)
@@ -81,6 +82,7 @@ std::vector<std::pair<std::string, std::string>> Plan::flags() const {
   if (microbatches)
     flags.push_back({"--microbatches", std::to_string(*microbatches)});
   add("--schedule", schedule);
+  add("--stages", stages);
   add("--zero", zero);
   add("--recompute", recompute);
   if (sequenceParallel)
@@ -136,6 +138,7 @@ std::optional<Plan> planner::readPlan(const std::string &text, std::string &erro
   take("mesh", plan.mesh);
   take("batch_axes", plan.batchAxes);
   take("schedule", plan.schedule);
+  take("stages", plan.stages);
   take("zero", plan.zero);
   take("recompute", plan.recompute);
   if (root.has("microbatches"))
@@ -166,8 +169,9 @@ std::vector<std::string> planner::differences(const Plan &from, const Plan &to) 
   };
   std::map<std::string, std::string> before = mapOf(from), after = mapOf(to);
   std::vector<std::string> lines;
-  for (const char *name : {"model", "cluster", "devices", "mesh", "batch_axes", "microbatches",
-                           "schedule", "zero", "recompute", "sequence_parallel", "place"}) {
+  for (const char *name :
+       {"model", "cluster", "devices", "mesh", "batch_axes", "microbatches", "schedule", "stages",
+        "zero", "recompute", "sequence_parallel", "place"}) {
     auto valueIn = [&](const std::map<std::string, std::string> &values) {
       auto found = values.find(name);
       return found == values.end() ? std::string("not said") : found->second;

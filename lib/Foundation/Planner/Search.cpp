@@ -50,8 +50,8 @@ public:
   std::optional<Candidate> run(const Layout &layout, const ModelAccount &model,
                                Unpriced &unpriced) const {
     std::string unfit; // the schedule, for these stages and microbatches
-    std::optional<cost::StepAccount> account =
-        assemble(model, layout, bounds.assemblyOf(model), unfit);
+    Assembly assembly = bounds.assemblyOf(model);
+    std::optional<cost::StepAccount> account = assemble(model, layout, assembly, unfit);
     if (!account)
       return std::nullopt;
     std::string error;
@@ -60,7 +60,9 @@ public:
       unpriced.try_emplace(error, layout);
       return std::nullopt;
     }
-    return Candidate{layout, std::move(*prediction)};
+    return Candidate{
+        layout, std::move(*prediction),
+        blocksOfStages(model.blocks, layout.size(Role::Stages), assembly.before, assembly.behind)};
   }
 
   int64_t samplesOf(const Layout &layout) const {

@@ -66,13 +66,17 @@ obeys 'mesh: "pp=2,dp=2" microbatches: 4 schedule: "zb-h1" zero: "1"' '--mesh pp
 obeys 'mesh: "pp=4" microbatches: 8 schedule: "gpipe" recompute: "selective"' '--mesh pp=4 --microbatches 8 --schedule gpipe --recompute selective'
 # What is said of values before there is a mesh; the command line may say the mesh.
 obeys 'place: "h.0.mlp.c_fc.weight=dim0:tp"' '--mesh tp=2 --place h.0.mlp.c_fc.weight=dim0:tp' --mesh tp=2
+obeys 'mesh: "pp=2" microbatches: 4 schedule: "1f1b" stages: "blocks:1,3"' '--mesh pp=2 --microbatches 4 --schedule 1f1b --stages blocks:1,3'
 # Uneven parts of the batch, with a warning.
 obeys 'mesh: "dp=2" microbatches: 3' '--mesh dp=2 --microbatches 3'
 # Said twice alike.
 obeys 'mesh: "dp=2" microbatches: 2' '--mesh dp=2 --microbatches 2' --microbatches 2
 
 # No plan: the line, and what belongs there.
-refuses 1 "line 2: .*stages" 'mesh: "dp=2"\nstages: 3\n'
+refuses 1 "line 2: .*chunks" 'mesh: "dp=2"\nchunks: 3\n'
+refuses 1 "line 2: Expected string, got: 3" 'mesh: "pp=2"\nstages: 3\n'
+refuses 2 "--stages.*'x' is no number of blocks; write blocks:5,7" 'mesh: "pp=2" stages: "blocks:2,x"'
+refuses 1 "--stages says where 2 blocks go, but the model repeats 4 blocks; write blocks:2,2" 'mesh: "pp=2" microbatches: 2 stages: "blocks:1,1"'
 refuses 1 "line 1: 'microbatches' must be a whole number from 1" 'microbatches: 0'
 refuses 1 "line 1: Expected integer, got: .two" 'microbatches: "two"'
 refuses 1 "line 2: .*zero" 'zero: "1"\nzero: "2"'
@@ -108,6 +112,6 @@ else
   cmp "on-$one.textproto" "on-$all.textproto" || fail "another plan"
 fi
 
-[ $checks -ge 65 ] || { echo "FAILED: only $checks checks"; failures=1; }
+[ $checks -ge 77 ] || { echo "FAILED: only $checks checks"; failures=1; }
 echo "$checks checks, $failures failed"
 [ $failures -eq 0 ]

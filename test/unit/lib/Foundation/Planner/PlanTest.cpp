@@ -17,6 +17,7 @@ Plan example() {
   layout.recompute = Recompute::Full;
   Plan plan = planOf(layout, /*trains=*/true);
   plan.model = "a \"b\".onnx";
+  plan.stages = "blocks:3,5";
   plan.cluster = "h100";
   plan.stepSeconds = 0.1;
   plan.memoryBytes = 123456789012345;
@@ -32,6 +33,7 @@ TEST(Plans, AreTheSameThereAndBack) {
                   "mesh: \"pp=2,dp=4\"\n"
                   "microbatches: 8\n"
                   "schedule: \"zb-h1\"\n"
+                  "stages: \"blocks:3,5\"\n"
                   "zero: \"1\"\n"
                   "recompute: \"full\"\n"
                   "sequence_parallel: false\n"
