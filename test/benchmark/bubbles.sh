@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Bubbles of a pipeline of four ranks whose actions sleep (weft-run --pretend), beside those that weft-schedule predicts: of the wall, with steps
+# Bubbles of a pipeline of four ranks whose actions sleep (weft-run --pretend), which share no weight, beside those that weft-schedule predicts: of the wall, with steps
 # that end before the next one begins, and of the span, with steps that overlap. Fails where one is not within 15 % of the predicted one (a bubble
 # that is predicted to be less than a tenth, within 1.5 % of the step), or schedules are in another order.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,9 +30,9 @@ measured() { # wall|span WORK
     awk '{ all[NR] = $1 } END { print (all[int((NR + 1) / 2)] + all[int(NR / 2) + 1]) / 2 }'
 }
 
-"$bin/weft-translate" --build gpt2:layers=8,hidden=32,heads=4,vocab=256,seq=16,std=0.1 -o gpt.onnx 2>log
+"$bin/weft-translate" --build llama:layers=8,hidden=32,heads=4,kv_heads=4,ffn=64,vocab=256,seq=16 -o llama.onnx 2>log
 for schedule in "${schedules[@]}"; do
-  "$bin/weft-compile" -q gpt.onnx --bind batch=16,seq=16 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=1e-2 \
+  "$bin/weft-compile" -q llama.onnx --bind batch=16,seq=16 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=1e-2 \
     --mesh pp=$ranks --microbatches $microbatches --schedule "$schedule" -o "$schedule"
 done
 read -ra comms <<<"${COMMS:-inproc tcp mpi}"

@@ -75,7 +75,7 @@ std::string rankList(const Group &group, const std::vector<bool> &arrived, bool 
 }
 
 /// Seconds between two looks at requests that do not come at once.
-constexpr double kLeastSleep = 50e-6, kMostSleep = 1e-3;
+constexpr double kLeastSleep = 50e-6, kMostSleep = 250e-6;
 
 /// Waits for all requests with the host's patience.
 int32_t waitAll(Group &group, weft_status *status) {
@@ -93,7 +93,7 @@ int32_t waitAll(Group &group, weft_status *status) {
     // little longer, as polls of many ranks fill the cores.
     double waited = time.seconds();
     std::this_thread::sleep_for(
-        std::chrono::duration<double>(std::min(std::max(waited / 16, kLeastSleep), kMostSleep)));
+        std::chrono::duration<double>(std::min(std::max(waited / 64, kLeastSleep), kMostSleep)));
     if (group.backend->host.aborted(group.backend->host.context))
       return fail(status, StatusCode::RankFailed, "stopped because another rank failed");
     const double limit = group.backend->host.timeout_seconds(group.backend->host.context);
