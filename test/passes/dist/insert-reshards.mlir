@@ -67,3 +67,54 @@ func.func @settled(%x: tensor<8x4xf32> {dist.placement = #dist.placement<#mesh, 
   return %0 : tensor<8x4xf32>
 }
 }
+
+// -----
+
+#mesh = #dist.mesh<[temporal "mb"=2]>
+#rows = #dist.placement<#mesh, [8{"mb"}, 4]>
+#sum = #dist.placement<#mesh, [4, 4]>
+module attributes {dist.mesh = #mesh} {
+// A weight is read first and last. Over microbatches its gradient's addends, made far from each other, are summed up each
+// where it is made, and added behind both sums.
+// CHECK-LABEL: func @far_addends
+func.func @far_addends(%x: tensor<8x4xf32> {dist.placement = #rows}, %y: tensor<8x4xf32> {dist.placement = #rows}) -> (tensor<4x4xf32> {dist.placement = #sum}) {
+  // CHECK: %[[LAST:.+]] = nn.contract {{.*}}partial = sum["mb"]>>
+  // CHECK-NEXT: %[[LASTS:.+]] = dist.reshard %[[LAST]] {{.*}} -> tensor<4x4xf32, #dist.placement<#mesh, [4, 4]>>
+  %last = nn.contract %x, %y lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %0 = nn.exp %y {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.exp %0 {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  // CHECK: %[[FIRST:.+]] = nn.contract {{.*}}partial = sum["mb"]>>
+  // CHECK-NEXT: %[[FIRSTS:.+]] = dist.reshard %[[FIRST]] {{.*}} -> tensor<4x4xf32, #dist.placement<#mesh, [4, 4]>>
+  %first = nn.contract %x, %1 lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  // CHECK-NEXT: %[[BOTH:.+]] = nn.add %[[LASTS]], %[[FIRSTS]]
+  // CHECK-NEXT: return %[[BOTH]]
+  %both = nn.add %last, %first {nn.role = "weight_gradient"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %both : tensor<4x4xf32>
+}
+
+// Kept split, it is reduced in every microbatch, and is one sum.
+// CHECK-LABEL: func @reduced_each_microbatch
+func.func @reduced_each_microbatch(%x: tensor<8x4xf32> {dist.placement = #rows}, %y: tensor<8x4xf32> {dist.placement = #rows}) -> (tensor<4x4xf32> {dist.placement = #sum}) {
+  %last = nn.contract %x, %y lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %0 = nn.exp %y {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.exp %0 {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %first = nn.contract %x, %1 lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  // CHECK: nn.add {{.*}}partial = sum["mb"]>>
+  // CHECK-NEXT: dist.reshard
+  %both = nn.add %last, %first {nn.role = "weight_gradient", dist.step_part = "microbatch"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %both : tensor<4x4xf32>
+}
+
+// What is made side by side, as a recurrence makes its steps' addends, is one sum.
+// CHECK-LABEL: func @near_addends
+func.func @near_addends(%x: tensor<8x4xf32> {dist.placement = #rows}, %y: tensor<8x4xf32> {dist.placement = #rows}) -> (tensor<4x4xf32> {dist.placement = #sum}) {
+  %0 = nn.exp %y {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.exp %0 {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %last = nn.contract %x, %y lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %first = nn.contract %x, %1 lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  // CHECK: nn.add {{.*}}partial = sum["mb"]>>
+  // CHECK-NEXT: dist.reshard
+  %both = nn.add %last, %first {nn.role = "weight_gradient"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %both : tensor<4x4xf32>
+}
+}
