@@ -94,7 +94,8 @@ void weft::buildFusible(OpPassManager &pm, const PhaseOptions &options, int64_t 
 /// What one process runs, up to the order of its commands.
 static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
   buildBodies(pm, options);
-  if (options.routines != Routines::Unrolled)
+  bool isAuto = options.routines == Routines::Auto;
+  if (isAuto ? options.microbatches > 1 : options.routines != Routines::Unrolled)
     pm.addPass(rt::createRtFormRoutines({options.bucketBytes}));
   if (options.routines == Routines::Inlined)
     pm.addPass(rt::createRtInlineRoutines());

@@ -322,14 +322,15 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
                                     takeBytes(options.compile.phases.bucketBytes, "25MiB",
                                               ", or 0 for no buckets")));
   // In the order of their enumerators.
-  std::vector<std::string> routines{"unrolled", "inlined", "called"};
+  std::vector<std::string> routines{"auto", "called", "inlined", "unrolled"};
   acts.at(
       Phase::Local,
-      flags.value("--routines", "called|inlined|unrolled",
-                  "what becomes of microbatches and layers that repeat: unrolled (default), their "
-                  "commands are written out; called, they are there once, for many of them far "
-                  "fewer and compiled faster, but kernels are cut at the border; inlined, cut so "
-                  "and written out, to compare",
+      flags.value("--routines", "auto|called|inlined|unrolled",
+                  "what becomes of microbatches and layers that repeat: called, their commands are "
+                  "there once; unrolled, they are written out, for many of them far more and "
+                  "compiled slower, but no kernel is cut at a border, and updates of several layers "
+                  "share launches; auto (default), called if there are several microbatches; "
+                  "inlined, cut so and written out, to compare",
                   takeNumbered(options.compile.phases.routines, routines), routines));
   acts.between(Phase::Graph, Phase::Graph, Phase::Executable,
                flags.value("--target", "NAME",

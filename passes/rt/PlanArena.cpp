@@ -216,9 +216,11 @@ private:
   };
 
   /// What is placed first: what is large; what takes many bytes for long; what lives long; what is
-  /// needed first. Of equals, what is needed first.
-  enum class Order { Bytes, Area, Life, Use };
-  static constexpr Order kOrders[] = {Order::Bytes, Order::Area, Order::Life, Order::Use};
+  /// needed first; what lies at the same bytes in many calls, and of that what is large. Of equals,
+  /// what is needed first.
+  enum class Order { Bytes, Area, Life, Use, Calls };
+  static constexpr Order kOrders[] = {Order::Bytes, Order::Area, Order::Life, Order::Use,
+                                      Order::Calls};
   /// An order is good enough if its arena is larger than what is alive at once by so small a part.
   static constexpr int64_t kSlack = 200;
   /// From each order on so many others are tried, fewer where there is much to place.
@@ -235,6 +237,15 @@ private:
     return {programs.size(), item.life.first};
   }
 
+  /// At how many places of the programs it is alive.
+  size_t callsOf(const Item &item) const {
+    size_t calls = item.program ? 1 : 0;
+    for (const auto &program : programs)
+      if (auto found = program->calls.find(item.routine); found != program->calls.end())
+        calls += found->second.size();
+    return calls;
+  }
+
   std::vector<size_t> inOrder(Order order) const {
     std::vector<std::tuple<double, std::pair<size_t, int64_t>, size_t>> keys;
     for (auto [i, item] : llvm::enumerate(items)) {
@@ -242,7 +253,8 @@ private:
       double weight = order == Order::Bytes  ? bytes
                       : order == Order::Area ? bytes * life
                       : order == Order::Life ? life
-                                             : 0;
+                      : order == Order::Use  ? 0
+                                             : bytes * double(callsOf(item));
       keys.push_back({-weight, firstUse(item), i});
     }
     llvm::sort(keys);
@@ -252,7 +264,7 @@ private:
     return indices;
   }
 
-  /// Tries orders until one is good enough, and keeps the best. From each of the four on, what ends
+  /// Tries orders until one is good enough, and keeps the best. From each of them on, what ends
   /// highest is placed earlier, halfway to the first, a number of times.
   void placeAll() {
     const int64_t least = leastBytes();

@@ -13,7 +13,7 @@ mkdir -p "$dir"
 missed=0
 
 arenas() { # FLAGS...: of each program, its name and bytes
-  "$tools/weft-compile" -q "$@" --compile-to scheduled -o - | sed -nE "s/^ *rt\.program @([^ ]+) streams .* arena ([0-9]+) .*/\1 \2/p" | sort
+  "$tools/weft-compile" -q "$@" --compile-to scheduled -o - | sed -nE "s/^ *rt\.program @([^ ]+) streams .* arena ([0-9]+) .*/\1 \2/p" | sort -k1,1 -k2,2nr | sort -su -k1,1
 }
 judge() { # MODEL FLAGS...
   local name="$*" called unrolled
@@ -45,6 +45,10 @@ for model in gpt2 llama bert moe deep; do
   judge $model $size $words --microbatches 4 --mesh dp=2,tp=2 --zero 1
   judge $model $size $words --microbatches 4 --mesh dp=2 --zero 2
   judge $model $size $words --microbatches 4 --mesh dp=2 --zero 3
+done
+# shellcheck disable=SC2086
+for schedule in 1f1b zb-h1 interleaved:2 zb-v; do
+  judge deep --bind batch=16,seq=64 $words --microbatches 8 --mesh pp=2 --schedule $schedule
 done
 # shellcheck disable=SC2086
 for model in vit resnet mlp; do

@@ -22,7 +22,7 @@ build() { # NAME SPEC
   "$tools/weft-translate" --build "$2" -o "$dir/$1.onnx" > /dev/null 2>&1
 }
 compile() { # MODEL FLAGS...
-  timeout "$limit" taskset -c "0-$((cores - 1))" "$tools/weft-compile" -q "$dir/$1.onnx" "${@:2}" -o "$dir/growth" > /dev/null 2>&1
+  timeout "$limit" taskset -c "0-$((cores - 1))" "$tools/weft-compile" -q "$dir/$1.onnx" "${@:2}" --routines called -o "$dir/growth" > /dev/null 2>&1
 }
 timed() { # MODEL FLAGS...: seconds by the clock, processor seconds; `- -` if it fails or takes too long
   local text

@@ -26,9 +26,10 @@ enum class BatchStats { Global, PerMicrobatch };
 
 /// What becomes of what repeats: microbatches, and blocks of the model.
 enum class Routines {
-  Unrolled, // it is written out
+  Auto,     // called if there are several microbatches, for each of which it would be written out
+  Called,   // it is a routine, called as often as it is repeated
   Inlined,  // routines are formed, and put back where they are called
-  Called
+  Unrolled, // it is written out: the reference that tests compare with
 };
 
 /// Of `recompute`: the least that fits into a limit of memory; no pass knows it, as it takes
@@ -74,7 +75,7 @@ struct PhaseOptions {
   int64_t bucketBytes = 25 << 20;
   /// The name of the target, which acts from `local` on, and on attention.
   std::string target = "cpu";
-  Routines routines = Routines::Unrolled;
+  Routines routines = Routines::Auto;
   /// Fold no weight into the program.
   bool keepWeights = false;
 
