@@ -323,15 +323,15 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
                                               ", or 0 for no buckets")));
   // In the order of their enumerators.
   std::vector<std::string> routines{"auto", "called", "inlined", "unrolled"};
-  acts.at(
-      Phase::Local,
-      flags.value("--routines", "auto|called|inlined|unrolled",
-                  "what becomes of microbatches and layers that repeat: called, their commands are "
-                  "there once; unrolled, they are written out, for many of them far more and "
-                  "compiled slower, but no kernel is cut at a border, and updates of several layers "
-                  "share launches; auto (default), called if there are several microbatches; "
-                  "inlined, cut so and written out, to compare",
-                  takeNumbered(options.compile.phases.routines, routines), routines));
+  acts.at(Phase::Local,
+          flags.value(
+              "--routines", "auto|called|inlined|unrolled",
+              "what becomes of microbatches and layers that repeat: called, their commands are "
+              "there once; unrolled, they are written out, for many of them far more and "
+              "compiled slower, but no kernel is cut at a border, and updates of several layers "
+              "share launches; auto (default), called if there are several microbatches; "
+              "inlined, cut so and written out, to compare",
+              takeNumbered(options.compile.phases.routines, routines), routines));
   acts.between(Phase::Graph, Phase::Graph, Phase::Executable,
                flags.value("--target", "NAME",
                            "what it runs on: cpu (default); cuda:CHIP (sm_80, sm_90, sm_90a, "

@@ -97,9 +97,8 @@ bool isSumOfMicrobatches(Operation *op) {
   auto isPartial = [](Value value) {
     PlacementAttr placement = getPlacement(value.getType());
     const Mesh &mesh = placement.getMesh().getValue();
-    return llvm::any_of(placement.getValue().partial, [&](const PartialAxis &partial) {
-      return mesh.isTemporal(partial.axis);
-    });
+    return llvm::any_of(placement.getValue().partial,
+                        [&](const PartialAxis &partial) { return mesh.isTemporal(partial.axis); });
   };
   return isPartial(op->getOperand(0)) && !isPartial(op->getResult(0));
 }
