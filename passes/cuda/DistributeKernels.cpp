@@ -203,22 +203,15 @@ void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
     function->setAttr(kResidentAttr, builder.getI32IntegerAttr(kReadersAhead / threads));
   GridNestEmitter emitter(elements, {thread, step, threads}, allocate,
                           workgroupBytes - kExchangeBytes - tiling.stackBytes - listBytes(kernel));
-  llvm::erase_if(tiling.nests, isUnread);
-  MutableArrayRef<LoopNest> left(tiling.nests);
-  while (!left.empty()) {
-    size_t count = nestsByRow(left, threads, elements.space);
-    MutableArrayRef<LoopNest> now = left.take_front(count);
-    left = left.drop_front(count);
-    for (LoopNest &nest : now)
-      placement.place(nest, allocate);
-    bool writes = true;
-    if (count > 1)
-      emitter.emitByRow(now);
-    else
-      writes = emitter.emit(now.front());
+  size_t left = tiling.nests.size();
+  for (LoopNest &nest : tiling.nests) {
+    --left;
+    if (isUnread(nest))
+      continue;
+    placement.place(nest, allocate);
     // What others read next, or overwrite next or in the next turn, is written and read by all.
-    bool isReadNext = writes || placement.overwrites();
-    if ((isReadNext && !left.empty()) || (left.empty() && inTurns))
+    bool isReadNext = emitter.emit(nest) || placement.overwrites();
+    if ((isReadNext && left > 0) || (left == 0 && inTurns))
       gpu::BarrierOp::create(code, loc);
   }
 }

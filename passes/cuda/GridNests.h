@@ -17,14 +17,6 @@ struct Threads {
   mlir::Value thread;
   mlir::Value step; // their number, as a value
   int64_t count;
-  /// The dim of the space that stands for `thread`. Where there is one, loops of few turns are
-  /// written out in its terms, so that what one of them has read others know.
-  std::optional<unsigned> dim = std::nullopt;
-
-  bool writeOut(int64_t numbers) const {
-    constexpr int64_t kMostTurns = 4; // of 16 bytes of each operand, which are kept in registers
-    return dim && numbers % count == 0 && numbers / count <= kMostTurns;
-  }
 };
 
 /// Emits nests for one thread of many. All threads of a block emit the same, and take a share of
@@ -45,10 +37,6 @@ public:
   /// wrote to memory.
   bool emit(kernels::LoopNest &nest);
 
-  /// Emits nests of the same rows (`nestsByRow`): each warp does all of them for a row of its own,
-  /// which knows what it has read and computed of it, and then for its next.
-  void emitByRow(llvm::MutableArrayRef<kernels::LoopNest> nests);
-
   /// Emits elementwise nests of one shape and box, which is all of the values: each thread reads
   /// its elements of all nests before it writes any.
   void emitTogether(llvm::MutableArrayRef<kernels::LoopNest> nests);
@@ -63,13 +51,7 @@ private:
       mlir::Location loc, int64_t count, const Threads &among, mlir::ValueRange carried,
       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
   void share(mlir::Location loc, int64_t count, Threads among,
-             llvm::function_ref<void(mlir::AffineExpr number)> body);
-  mlir::AffineExpr turnOf(const Threads &among, int64_t turn);
-  Threads lanesOfWarp(mlir::Location loc);
-  Indices indicesAt(const kernels::LoopNest &nest, const Indices &boxIndices);
-  Indices indicesInRow(const kernels::LoopNest &nest, const kernels::LoopNest &rows,
-                       mlir::AffineExpr row, mlir::AffineExpr number, int64_t lanes,
-                       mlir::AffineExpr lane);
+             llvm::function_ref<void(unsigned dim)> body);
   Indices valueIndices(const kernels::LoopNest &nest, mlir::AffineExpr number, int64_t lanes,
                        mlir::AffineExpr lane, Indices &boxIndices);
   void guarded(const kernels::LoopNest &nest, const Indices &boxIndices,
@@ -89,8 +71,6 @@ private:
                                         llvm::ArrayRef<mlir::AffineExpr> loops, unsigned laneDim,
                                         llvm::ArrayRef<mlir::Value> now);
   bool keepsScalar(kernels::LoopNest &nest, llvm::ArrayRef<mlir::Value> values);
-  void storeByFirst(mlir::Value thread, kernels::LoopNest &nest, const Indices &indices,
-                    llvm::ArrayRef<mlir::Value> values);
   bool emitReduction(kernels::LoopNest &nest);
   bool reduceInGroups(kernels::LoopNest &nest);
   void emitRows(kernels::LoopNest &nest);

@@ -33,9 +33,7 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
 
     Skeletons. A kernel that is one loop nest is *flat*: the threads of all blocks take runs of elements in turn, as many
     at a time as give 16-byte accesses, and what is left one by one. Any other is cut into units (`passes/kernels/KernelTiler.h`),
-    a block each: nests run one after another with a barrier between, and their elements are dealt out to the threads. Nests that go
-    over the same rows, and of others need what these make of the same row, are done row by row instead, each row by a warp: it keeps
-    what it has read and computed of a row for its next pass over it, in registers where a lane has four accesses of a row at most. A
+    a block each: nests run one after another with a barrier between, and their elements are dealt out to the threads. A
     reduction whose innermost loop may be reordered is done by a warp, or by the block if it is the unit's only one, with shuffles;
     one along columns, whose rows may be, by groups of threads that each take every n-th row and leave their sums in workgroup
     memory, unless the columns alone keep all threads busy; any other by a thread for each element, in the order of the loops.

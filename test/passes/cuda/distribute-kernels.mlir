@@ -139,35 +139,6 @@ func.func @log_sum(%x: tensor<16x50304xbf16>, %i: tensor<16xi64>) -> tensor<16xf
   return %11 : tensor<16xf32>
 }
 
-// Passes over the same rows follow each other in one warp, without a barrier: a row of 256 elements, of which a lane has
-// eight, is read once for its sum, for its squares and for the result. Sums over the rows come behind all of them.
-// CHECK-LABEL: gpu.func @row_by_row(
-// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<131072xbf16>
-// CHECK: scf.for
-// CHECK: vector.load %[[X]]
-// CHECK-NOT: vector.load %[[X]]
-// CHECK-COUNT-10: gpu.shuffle xor
-// CHECK-NOT: vector.load %[[X]]
-// CHECK-NOT: gpu.barrier
-// CHECK: vector.store {{.+}} : memref<131072xbf16>, vector<8xbf16>
-// CHECK: gpu.barrier
-// CHECK: vector.load
-// CHECK: gpu.return
-func.func @row_by_row(%x: tensor<32x16x256xbf16>) -> (tensor<32x16x256xbf16>, tensor<32x256xf32>) {
-  %0 = nn.cast %x : (tensor<32x16x256xbf16>) -> tensor<32x16x256xf32>
-  %1 = nn.reduce sum %0 dims = [2] : tensor<32x16x256xf32> -> tensor<32x16xf32>
-  %2 = nn.broadcast %1 dims = [0, 1] : tensor<32x16xf32> -> tensor<32x16x256xf32>
-  %3 = nn.sub %0, %2 : tensor<32x16x256xf32>
-  %4 = nn.mul %3, %3 : tensor<32x16x256xf32>
-  %5 = nn.reduce sum %4 dims = [2] : tensor<32x16x256xf32> -> tensor<32x16xf32>
-  %6 = nn.broadcast %5 dims = [0, 1] : tensor<32x16xf32> -> tensor<32x16x256xf32>
-  %7 = nn.div %3, %6 : tensor<32x16x256xf32>
-  %8 = nn.cast %7 : (tensor<32x16x256xf32>) -> tensor<32x16x256xbf16>
-  %9 = nn.cast %8 : (tensor<32x16x256xbf16>) -> tensor<32x16x256xf32>
-  %10 = nn.reduce sum %9 dims = [1] : tensor<32x16x256xf32> -> tensor<32x256xf32>
-  return %8, %10 : tensor<32x16x256xbf16>, tensor<32x256xf32>
-}
-
 // What is looked up in a row that is then overwritten is read before.
 // CHECK-LABEL: gpu.func @looked_up_in_place(
 // CHECK-SAME: %{{[^:]+}}: memref<4096xf32>{{[^%]*}}%{{[^:]+}}: memref<32xi64>{{[^%]*}}%[[BOTH:[^:]+]]: memref<4096xf32>

@@ -112,51 +112,6 @@ static std::vector<KernelCase> logSums() {
 }
 
 TEST(TwinKernels, Tails) { check(tails(), 200); }
-/// What remains of a row when its mean is taken off and it is scaled, and sums of both over groups
-/// of rows, as gradients of norms have them: passes over the same row, and then along columns. Sums
-/// of what was rounded to 16 bits differ where one rounding does.
-static KernelCase rowsAndColumns(int64_t groups, int64_t rows, int64_t size,
-                                 const std::string &element) {
-  Shape all{groups, rows, size};
-  std::string x = CaseBuilder::type(all, element), f = CaseBuilder::type(all, "f32"),
-              r = CaseBuilder::type({groups, rows}, "f32"),
-              c = CaseBuilder::type({groups, size}, "f32"),
-              name = "rows_and_columns_" + element + "_" + std::to_string(groups) + "_" +
-                     std::to_string(rows) + "_" + std::to_string(size);
-  auto sum = [&](const char *of, const char *dim, const std::string &type) {
-    return std::string("nn.reduce sum ") + of + " dims = [" + dim + "] : " + f + " -> " + type;
-  };
-  std::string repeat = " dims = [0, 1] : " + r + " -> " + f;
-  return {name,
-          "func.func @" + name + "(%x: " + x + ", %y: " + x + ") -> (" + x + ", " + c + ", " + c +
-              ") {\n  %a = nn.cast %x : (" + x + ") -> " + f + "\n  %b = nn.cast %y : (" + x +
-              ") -> " + f + "\n  %m = " + sum("%a", "2", r) + "\n  %n = nn.constant dense<" +
-              std::to_string(size) + ".0> : " + r + " : " + r + "\n  %mean = nn.div %m, %n : " + r +
-              "\n  %means = nn.broadcast %mean" + repeat + "\n  %d = nn.sub %a, %means : " + f +
-              "\n  %q = nn.mul %d, %d : " + f + "\n  %v = " + sum("%q", "2", r) +
-              "\n  %w = nn.div %v, %n : " + r + "\n  %one = nn.constant dense<1.0> : " + r + " : " +
-              r + "\n  %u = nn.add %w, %one : " + r + "\n  %s = nn.rsqrt %u : " + r +
-              "\n  %scales = nn.broadcast %s" + repeat + "\n  %h = nn.mul %d, %scales : " + f +
-              "\n  %p = nn.mul %h, %b : " + f + "\n  %t = " + sum("%p", "2", r) +
-              "\n  %k = nn.div %t, %n : " + r + "\n  %ks = nn.broadcast %k" + repeat +
-              "\n  %g = nn.mul %h, %ks : " + f + "\n  %z = nn.sub %b, %g : " + f +
-              "\n  %o = nn.cast %z : (" + f + ") -> " + x + "\n  %e = " + sum("%p", "1", c) +
-              "\n  %l = nn.cast %o : (" + x + ") -> " + f + "\n  %i = " + sum("%l", "1", c) +
-              "\n  return %o, %e, %i : " + x + ", " + c + ", " + c + "\n}",
-          {{-2, 2}},
-          element == "bf16" ? 400.0 : 4.0};
-}
-
-static std::vector<KernelCase> rowsAndColumns() {
-  std::vector<KernelCase> cases;
-  for (const char *element : {"f32", "bf16"})
-    for (int64_t rows : {1, 3, 16, 40})
-      for (int64_t size : {33, 128, 256, 768, 1000, 2080})
-        cases.push_back(rowsAndColumns(2, rows, size, element));
-  return cases;
-}
-
-TEST(TwinKernels, RowsAndColumns) { check(rowsAndColumns(), 0); }
 TEST(TwinKernels, LogSums) { check(logSums(), 0); }
 TEST(TwinKernels, Elementwise) { check(elementwiseCases(volume(1, 4), 1), 285); }
 /// Where one value ends and another begins within what a thread takes at a time.
