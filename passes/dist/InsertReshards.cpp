@@ -3,7 +3,6 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
-#include "passes/dist/FarAddends.h"
 #include "passes/dist/OpAssignment.h"
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/Reasons.h"
@@ -23,7 +22,7 @@ namespace {
 class Resharder {
 public:
   Resharder(func::FuncOp function, MeshAttr mesh, ReshardSearch &search)
-      : function(function), mesh(mesh), search(search), far(sumsOfFarAddends(function)) {}
+      : function(function), mesh(mesh), search(search) {}
 
   LogicalResult run() {
     Block &body = function.getBody().front();
@@ -215,18 +214,15 @@ private:
 
   /// A sum that is still due can as well be done later: when the one reader adds
   /// up parts, the sums of several values become one. A gradient is whole before
-  /// the optimizer reads it, and what a search decided stands. Over microbatches far addends are
-  /// summed up each where it is made.
+  /// the optimizer reads it, and what a search decided stands.
   void letStayPartial(Operation *op, OpResult result, const Placement &computed,
                       Placement &wanted) {
     if (computed.dims != wanted.dims || computed.partial.empty() ||
         !readerAddsUp(op, result, computed.partial.front().kind))
       return;
-    Operation *reader = *result.user_begin();
-    bool settled = reader->hasAttr(kOperandsAttr), apart = far.contains(reader);
+    bool settled = (*result.user_begin())->hasAttr(kOperandsAttr);
     for (const PartialAxis &entry : computed.partial)
-      if (!llvm::is_contained(wanted.partial, entry) && !(settled && isSearched(entry.axis)) &&
-          !(apart && mesh.getValue().isTemporal(entry.axis)))
+      if (!llvm::is_contained(wanted.partial, entry) && !(settled && isSearched(entry.axis)))
         wanted.partial.push_back(entry);
     wanted = canonicalize(mesh.getValue(), std::move(wanted));
   }
@@ -331,7 +327,6 @@ private:
   MeshAttr mesh;
   ReshardSearch &search;
   DenseMap<std::pair<Value, Type>, Value> reshards;
-  DenseSet<Operation *> far; // sums of far addends
 };
 
 struct InsertReshards : impl::DistInsertReshardsBase<InsertReshards> {

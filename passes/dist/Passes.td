@@ -216,8 +216,7 @@ def DistInsertReshards : Dist_Pass<"dist-insert-reshards"> {
     requested placement, latency of each collective, and computation that is repeated on several devices.
     Candidates are the splits that its operands, or the request for its results,
     imply. `dist.operands` settles the choice. A partial result is reduced at
-    once unless its request says otherwise, or its only reader can add up the parts as well. Over microbatches addends of a gradient that are
-    made far from each other, as those of tied weights, are summed up each where it is made (passes/dist/FarAddends.h).
+    once unless its request says otherwise, or its only reader can add up the parts as well.
     Arguments with `dist.used` are resharded before their first user: parameters apart for forward and gradient ops, so that they
     need not be kept between; the optimizer reads them as stored. Ops without the interface run whole on every device, with a remark.
 

@@ -402,22 +402,8 @@ void StageAssignment::placeUpdates() {
 }
 
 bool StageAssignment::meet() const {
-  return !adding.empty() || awaitSums() || llvm::none_of(classes, [](const auto &entry) {
+  return !adding.empty() || llvm::none_of(classes, [](const auto &entry) {
     return entry.second == StageClass::Optimizer;
-  });
-}
-
-/// Whether a gradient is the sum of what several stages have added up over all microbatches.
-bool StageAssignment::awaitSums() const {
-  auto stageOf = [&](Operation *op) { return place[size_t(placed.at(op).front())]; };
-  return llvm::any_of(classes, [&](const auto &entry) {
-    Operation *op = entry.first;
-    return entry.second == StageClass::Gradient && isSumOfMicrobatches(op) &&
-           llvm::any_of(op->getUsers(), [&](Operation *user) {
-             auto reader = classes.find(user);
-             return reader != classes.end() && reader->second == StageClass::Gradient &&
-                    stageOf(user) != stageOf(op);
-           });
   });
 }
 

@@ -65,8 +65,8 @@ public:
   /// Places a program by where its state is.
   void follow(const StateHomes &homes);
 
-  /// Whether stages wait for each other before a step ends, for what several of them add up. If
-  /// not, a stage may begin the next step while others end this one.
+  /// Whether stages wait for each other before a step ends, for what all of them add up. If not, a
+  /// stage may begin the next step while others end this one.
   bool meet() const;
 
   /// All chunks, for what is everywhere.
@@ -94,7 +94,6 @@ private:
   const ChunkSet *homeOf(mlir::Value value);
   const ChunkSet *makersOf(mlir::Value value);
   bool canAddUp(mlir::Operation *op);
-  bool awaitSums() const;
   void findTold();
   bool isToldSum(mlir::Operation *op) const;
   bool isPartOfToldSum(mlir::Operation *op) const;

@@ -77,6 +77,17 @@ private:
     }
   }
 
+  bool isSumOfMicrobatches(Operation *op) const {
+    if (!isa<ReshardOp>(op))
+      return false;
+    auto isPartial = [&](Value value) {
+      return llvm::any_of(
+          getPlacement(value.getType()).getValue().partial,
+          [&](const PartialAxis &partial) { return mesh.isTemporal(partial.axis); });
+    };
+    return isPartial(op->getOperand(0)) && !isPartial(op->getResult(0));
+  }
+
   /// A sum over microbatches is kept as it is added up; other gradients as updates read them.
   void addGradients(Operation *op) {
     if (chunks.classOf(op) != StageClass::Gradient)
