@@ -151,6 +151,9 @@ private:
   void classify(mlir::Block &block);
   void demandLayouts(mlir::Block &block);
   void formGroups(mlir::Block &block);
+  void findReach();
+  /// A position behind which nothing leads back to the group.
+  unsigned reachOf(unsigned group) const;
   void sortNodes(mlir::Block &block);
   static Cuts intersect(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
   void joinTurns(mlir::Block &block);
@@ -200,7 +203,8 @@ private:
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 2>> absorbedBy;
   llvm::DenseMap<mlir::Operation *, unsigned> position, groupOf;
   llvm::DenseMap<mlir::Operation *, unsigned> views; // that a view is behind, with itself
-  unsigned formed = 0;                               // no group has an op behind this position
+  /// By position, once groups are formed: how far one reaches that begins there or before.
+  std::vector<unsigned> reach;
   std::vector<Group> groups;
   std::vector<Node> order;
   std::vector<std::pair<mlir::Operation *, unsigned>> dense;
