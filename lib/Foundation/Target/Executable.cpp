@@ -317,7 +317,7 @@ static llvm::Error writeSealed(const std::string &linked, llvm::ArrayRef<uint8_t
                                    "': " + file.getError().message());
   llvm::StringRef bytes = (*file)->MemoryBuffer::getBuffer();
   llvm::StringRef blob(reinterpret_cast<const char *>(program.data()), program.size());
-  size_t offset = bytes.find(blob), place = bytes.find(kLoaderPlace);
+  size_t offset = bytes.find(blob), place = bytes.take_front(offset).rfind(kLoaderPlace);
   if (offset == llvm::StringRef::npos || place == llvm::StringRef::npos)
     return llvm::createStringError(
         "the linked file does not hold the program as it is; is '--linker' one that packs?");

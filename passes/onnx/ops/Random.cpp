@@ -106,6 +106,8 @@ static Results draw(NodeContext &n, bool normal, bool like) {
   std::optional<SmallVector<int64_t>> shape = n.integers("shape");
   if (model)
     shape = SmallVector<int64_t>(n.b.shapeOf(model));
+  if (like && !model)
+    return {}; // told as a missing input
   assert(shape && "checkForm wants the attribute, or the input");
   constexpr int64_t kMost = int64_t(1) << 20;
   if (llvm::any_of(*shape, [](int64_t extent) { return extent < 0 || extent > kMost; }) ||
