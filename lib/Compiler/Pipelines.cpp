@@ -94,9 +94,9 @@ void weft::buildFusible(OpPassManager &pm, const PhaseOptions &options, int64_t 
 /// What one process runs, up to the order of its commands.
 static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
   buildBodies(pm, options);
-  bool isAuto = options.routines == Routines::Auto;
-  if (isAuto ? options.microbatches > 1 : options.routines != Routines::Unrolled)
-    pm.addPass(rt::createRtFormRoutines({options.bucketBytes}));
+  if (options.routines != Routines::Unrolled)
+    pm.addPass(rt::createRtFormRoutines(
+        {options.bucketBytes, /*onlyLoops=*/options.routines == Routines::Auto}));
   if (options.routines == Routines::Inlined)
     pm.addPass(rt::createRtInlineRoutines());
   pm.addPass(rt::createRtUnrollMicrobatches());

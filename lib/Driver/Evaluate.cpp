@@ -213,10 +213,11 @@ private:
     ops *= evaluation.microbatches;
     if (ops > kMostUnrolledOps ||
         (ops > kOpsOfASecond && deservesTime && !deservesTime(evaluation))) {
-      // Stages are written out always; then lifetimes must do.
+      // All stages would take long: then lifetimes must do.
       if (!evaluation.schedule.empty())
         return success();
-      routines = Routines::Called;
+      if (routines != Routines::Auto || evaluation.microbatches == 1)
+        routines = Routines::Called;
     }
     copy.onPartitioned = [&](ModuleOp module) {
       explain::collectPlacement(module, evaluation.document);

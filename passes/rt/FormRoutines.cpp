@@ -546,6 +546,9 @@ struct FormRoutines : weft::rt::impl::RtFormRoutinesBase<FormRoutines> {
     const Target *target = targetOf(module);
     if (!target)
       return signalPassFailure();
+    auto isLoop = [](dist::RepeatOp) { return WalkResult::interrupt(); };
+    if (onlyLoops && !module.walk(isLoop).wasInterrupted())
+      return;
     RoutineTable table(module);
     for (func::FuncOp function : programsOf(module))
       if (failed(Former(function, table, *target, bucketBytes).run()))

@@ -103,6 +103,8 @@ def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
   let options = [
     Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"25 << 20",
            "Bytes of a bucket of collectives: if it holds all gathers or scatters of a routine, they stay in the program">,
+    Option<"onlyLoops", "only-loops", "bool", /*default=*/"false",
+           "Form none where there are no microbatches (`dist.repeat`): there, calls save no more than layers in a list">,
   ];
   let dependentDialects = ["::weft::rt::RtDialect", "::weft::nn::NnDialect", "::mlir::func::FuncDialect"];
 }
