@@ -313,7 +313,7 @@ private:
   int judge(double &worst) {
     size_t judged = 0;
     std::map<std::string, size_t> judgedOf;
-    for (const Candidate &candidate : finalists()) {
+    for (Candidate candidate : finalists()) {
       if (isEnough(judged, candidate))
         break;
       if (!question.isExhaustive && judgedOf[candidate.layout.mesh()] == kFinalistsOfMesh)
@@ -353,8 +353,23 @@ private:
     return ops > kManyOps;
   }
 
-  /// Nothing if the compiler refuses the layout.
-  std::optional<int> evaluateQuietly(const Candidate &candidate, Evaluation &evaluation) {
+  /// Nothing if the compiler refuses the layout. It cuts stages by itself where a person said what
+  /// nodes cost, and where its blocks are others than the account's: those of a model whose layers
+  /// differ in more than their ops, by turns.
+  std::optional<int> evaluateQuietly(Candidate &candidate, Evaluation &evaluation) {
+    if (!program.options.phases.stageCosts.empty())
+      candidate.stageBlocks.clear();
+    std::optional<int> code = evaluateAsCut(candidate, evaluation);
+    if (code || stagesOf(candidate).empty() || !choice.stages.empty())
+      return code;
+    candidate.stageBlocks.clear();
+    evaluation = Evaluation();
+    code = evaluateAsCut(candidate, evaluation);
+    choice.refused.pop_back(); // told once, or not at all
+    return code;
+  }
+
+  std::optional<int> evaluateAsCut(const Candidate &candidate, Evaluation &evaluation) {
     Compilation copy = program.clone();
     setLayout(copy.options.phases, candidate);
     std::string error;
