@@ -4,27 +4,19 @@
 failures=0 checks=0
 
 # says CODE 'REGEX' COMMAND...: its exit code, and a line of what it prints.
-says() {
-  local code=$1 words=$2 found
-  shift 2
-  checks=$((checks + 1))
-  "$@" >said 2>&1 </dev/null
-  found=$?
-  [ $found -eq "$code" ] && grep -qE -- "$words" said && return
-  failures=$((failures + 1))
-  printf 'FAILED: %s\n  exit code %s, expected %s and a line like: %s\n' "$*" $found "$code" "$words"
-  head -12 said | sed 's/^/  | /'
-}
+says() { expects "a line like" -E "$@"; }
 # tells CODE 'TEXT' COMMAND...: the same of words that are no expression, in one error.
-tells() {
-  local code=$1 words=$2 found
-  shift 2
+tells() { expects "one error with" -F "$@"; }
+
+expects() { # WHAT -E|-F CODE WORDS COMMAND...
+  local what=$1 how=$2 code=$3 words=$4 found
+  shift 4
   checks=$((checks + 1))
   "$@" >said 2>&1 </dev/null
   found=$?
-  [ $found -eq "$code" ] && grep -qF -- "$words" said && [ "$(grep -c 'error: ' said)" = 1 ] && return
+  [ $found -eq "$code" ] && grep -q "$how" -- "$words" said && { [ "$how" = -E ] || [ "$(grep -c 'error: ' said)" = 1 ]; } && return
   failures=$((failures + 1))
-  printf 'FAILED: %s\n  exit code %s, expected %s and one error with: %s\n' "$*" $found "$code" "$words"
+  printf 'FAILED: %s\n  exit code %s, expected %s and %s: %s\n' "$*" $found "$code" "$what" "$words"
   head -12 said | sed 's/^/  | /'
 }
 # silent REGEX COMMAND...: nothing like it is said.
