@@ -23,8 +23,8 @@ namespace {
 
 /// Plans whose times differ by less than that are as fast: the simpler one is taken.
 constexpr double kTie = 0.01;
-/// By how much the account may be wrong about one layout against another: test/conformance/
-/// plan-accounts holds it to that.
+/// By how much the account may be wrong about a layout: test/conformance/plan-accounts holds it to
+/// that. Two layouts about which it is wrong in opposite ways can so be 17 % apart.
 constexpr double kAccountError = 0.08;
 /// Models of more ops at `graph` are compiled as a whole no more often than they must be: until two
 /// are known, if the second is close by the account. Others so often.
