@@ -3,12 +3,10 @@
 #ifndef WEFT_PASSES_CUDA_GRIDELEMENTS_H
 #define WEFT_PASSES_CUDA_GRIDELEMENTS_H
 
+#include "passes/cuda/Passes.h"
 #include "passes/kernels/ElementEmitter.h"
 
 namespace weft::cuda {
-
-/// Bytes of the widest access that a thread makes.
-inline constexpr int64_t kAccessBytes = 16;
 
 /// Emits elements whose storages are one-dimensional memrefs that start on multiples of
 /// kAccessBytes.

@@ -13,6 +13,9 @@ namespace weft::cuda {
 /// Bytes of workgroup memory that a block may have without asking for more.
 inline constexpr int64_t kWorkgroupBytes = 48 << 10;
 
+/// Bytes of the widest access that a thread makes. All that a kernel is given starts on a multiple.
+inline constexpr int64_t kAccessBytes = 16;
+
 #define GEN_PASS_DECL
 #include "passes/cuda/Passes.h.inc"
 

@@ -16,9 +16,32 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::rt;
 
+static bool isSpecRoot(Operation *op) { return specKind(op) != SpecKind::View; }
+
+/// The call that writes what `put` would copy, or null.
+static CallOp callThatPlaces(PutOp put) {
+  if (!put->hasAttr(kPlacedAttr))
+    return {};
+  Value made = put.getRows();
+  while (made.hasOneUse() && made.getDefiningOp() && !isSpecRoot(made.getDefiningOp()) &&
+         made.getDefiningOp()->getNumOperands() == 1)
+    made = made.getDefiningOp()->getOperand(0);
+  auto call = made.hasOneUse() ? made.getDefiningOp<CallOp>() : CallOp();
+  auto rows = cast<RankedTensorType>(put.getRows().getType());
+  std::optional<ValueLayout> layout = layoutOf(put.getRows(), isSpecRoot);
+  Operation *others = put.getInto() ? put.getInto().getDefiningOp() : nullptr;
+  bool isInRow = layout && layout->root == made && layout->offset == 0 &&
+                 isRowMajor(rows.getShape(), layout->strides) && rows.getDimSize(0) == 1 &&
+                 rows.getNumElements() == elementsOf(made);
+  bool isThereBefore = !put.getInto() || (call && others && others->isBeforeInBlock(call));
+  return isInRow && isThereBefore ? call : CallOp();
+}
+
 SpecKind weft::rt::specKind(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return SpecKind::End;
+  if (auto put = dyn_cast<PutOp>(op); put && callThatPlaces(put))
+    return SpecKind::Placed;
   if (isa<CallOp, FusionOp, DenseOp, PutOp, BucketOp, TransitionOpInterface, dist::SendOp,
           dist::ReceiveOp>(op))
     return SpecKind::Command;
@@ -29,7 +52,13 @@ SpecKind weft::rt::specKind(Operation *op) {
   return isa<KernelOpInterface>(op) ? SpecKind::View : SpecKind::Unknown;
 }
 
-static bool isSpecRoot(Operation *op) { return specKind(op) != SpecKind::View; }
+PutOp weft::rt::putOf(OpResult result) {
+  Value rows = result;
+  while (rows.hasOneUse() && specKind(*rows.user_begin()) == SpecKind::View)
+    rows = rows.user_begin()->getResult(0);
+  auto put = rows.hasOneUse() ? dyn_cast<PutOp>(*rows.user_begin()) : PutOp();
+  return put && put.getRows() == rows && callThatPlaces(put) == result.getOwner() ? put : PutOp();
+}
 
 LogicalResult weft::rt::verifyViews(Block &block) {
   llvm::DenseMap<Value, ValueLayout> layouts; // of views
@@ -197,6 +226,16 @@ private:
                   layout.strides, layout.offset);
   }
 
+  /// Where a call's result goes: its buffer, or rows of that into which it is put.
+  Value written(OpResult result) {
+    PutOp put = putOf(result);
+    if (!put)
+      return bufferOf(result);
+    ArrayRef<int64_t> sizes = cast<RankedTensorType>(result.getType()).getShape();
+    return window(bufferOf(put.getResult()), sizes, denseLayout(result).strides,
+                  put.getStart() * cast<RankedTensorType>(put.getRows().getType()).getDimSize(2));
+  }
+
   Operation *copyInto(PutOp put) {
     auto rows = cast<RankedTensorType>(put.getRows().getType());
     int64_t count = rows.getDimSize(0) * rows.getDimSize(2), inner = rows.getDimSize(2);
@@ -212,8 +251,8 @@ private:
     SmallVector<Value> reads, writes;
     for (Value input : call.getInputs())
       reads.push_back(view(input));
-    for (Value output : call.getOutputs())
-      writes.push_back(bufferOf(output));
+    for (OpResult output : call->getResults())
+      writes.push_back(written(output));
     func::FuncOp callee = calleeOf(call, symbols);
     if (!callee || !isRoutine(callee))
       return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, 0);

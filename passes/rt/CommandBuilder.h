@@ -15,6 +15,7 @@ enum class SpecKind {
   View,     // no command: readers see through it
   Constant, // embedded state
   Command,  // exactly one command
+  Placed,   // done by the command that makes its operand
   Nothing,  // a sum that no command begins
   End,      // the return
   Unknown,
@@ -41,6 +42,11 @@ struct LibraryEnd {
   llvm::SmallVector<mlir::BlockArgument, 2> addends;
 };
 std::optional<LibraryEnd> libraryEndOf(FusionOp fusion);
+
+/// The `rt.put` that stands where a call's result is written in place (rt.placed), if it does: the
+/// rows are that result and lie in a row, nothing else reads it, and what they are put into is
+/// made before the call.
+PutOp putOf(mlir::OpResult result);
 
 /// A sum to which nothing was added yet.
 bool isNothing(mlir::Value value);

@@ -6,6 +6,7 @@
 
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
+#include "dialects/rt/IR/Rt.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Interfaces/OpWork.h"
 
@@ -226,6 +227,11 @@ void FusionChoice::demandDense(Operation *user, unsigned operand) {
     dense.push_back({user, operand});
 }
 
+/// A routine's kernels take its arguments to lie as buffers do.
+bool FusionChoice::mayStartAt(int64_t offset, RankedTensorType type) const {
+  return offset * elementBytes(type.getElementType()) % target.traits().kernelAlignment == 0;
+}
+
 void FusionChoice::demandLayouts(Block &block) {
   auto root = [&](Operation *op) { return isRoot(op); };
   llvm::DenseSet<Value> returned;
@@ -262,7 +268,8 @@ void FusionChoice::demandLayouts(Block &block) {
           continue;
         }
         auto layout = layoutOf(operand, root);
-        if (!layout || !isRowMajor(type.getShape(), layout->strides))
+        if (!layout || !isRowMajor(type.getShape(), layout->strides) ||
+            (isa<CallOp>(op) && !mayStartAt(layout->offset, type)))
           demandDense(&op, i);
       }
     }

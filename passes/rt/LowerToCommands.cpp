@@ -204,6 +204,7 @@ private:
   LogicalResult lowerOp(Operation *op, unsigned number) {
     switch (specKind(op)) {
     case SpecKind::View:
+    case SpecKind::Placed:
     case SpecKind::End:
       return success();
     case SpecKind::Unknown:
@@ -228,32 +229,40 @@ private:
 
   /// The buffers of what a command makes, and of a sum that one begins.
   LogicalResult makeBuffers(Operation *op) {
-    for (Value result : op->getResults()) {
-      if (buffers.count(result)) // a state's new value, or a routine's result
-        continue;
-      if (Value operand = reusedOperand(cast<OpResult>(result))) {
-        Value buffer = buffers.lookup(operand);
-        if (!buffer)
-          return op->emitError() << "overwrites operand of type " << operand.getType()
-                                 << ", which is only a view";
-        buffers[result] = buffer;
-        continue;
+    return success(
+        llvm::all_of(op->getResults(), [&](OpResult result) { return makeBuffer(result); }));
+  }
+
+  bool makeBuffer(OpResult result) {
+    Operation *op = result.getOwner();
+    if (buffers.count(result)) // a state's new value, or a routine's result
+      return true;
+    if (PutOp put = putOf(result))
+      return makeBuffer(cast<OpResult>(put.getResult()));
+    if (Value operand = reusedOperand(result)) {
+      Value buffer = buffers.lookup(operand);
+      if (!buffer) {
+        op->emitError() << "overwrites operand of type " << operand.getType()
+                        << ", which is only a view";
+        return false;
       }
-      auto output = outputs.find(result);
-      StringRef node = nodeName(placeOf(cast<OpResult>(result)));
-      StringAttr name = builder.getStringAttr(node.empty() ? op->getName().getStringRef() : node);
-      BufferClass kind = classOf(cast<OpResult>(result));
-      if (output != outputs.end()) {
-        kind = BufferClass::Output;
-        name = output->second ? output->second : name;
-      }
-      auto buffer = BufferOp::create(builder, op->getLoc(), bufferType(result.getType()), name,
-                                     kind, IntegerAttr(), DenseI64ArrayAttr());
       buffers[result] = buffer;
-      if (kind == BufferClass::Communication && op->hasAttr(kRolesAttr))
-        scattered.insert(buffer);
+      return true;
     }
-    return success();
+    auto output = outputs.find(result);
+    StringRef node = nodeName(placeOf(result));
+    StringAttr name = builder.getStringAttr(node.empty() ? op->getName().getStringRef() : node);
+    BufferClass kind = classOf(result);
+    if (output != outputs.end()) {
+      kind = BufferClass::Output;
+      name = output->second ? output->second : name;
+    }
+    auto buffer = BufferOp::create(builder, op->getLoc(), bufferType(result.getType()), name, kind,
+                                   IntegerAttr(), DenseI64ArrayAttr());
+    buffers[result] = buffer;
+    if (kind == BufferClass::Communication && op->hasAttr(kRolesAttr))
+      scattered.insert(buffer);
+    return true;
   }
 
   /// In a bucket each transition has its own.
@@ -329,7 +338,10 @@ private:
     Value moved = isCopy ? op->getOperand(0) : movedOperand(result, symbols);
     if (!moved)
       return ofPass;
-    auto from = buffers.lookup(specLayout(moved).root).getDefiningOp<BufferOp>();
+    Value root = specLayout(moved).root;
+    if (specKind(op) == SpecKind::Placed)
+      return classOf(cast<OpResult>(root));
+    auto from = buffers.lookup(root).getDefiningOp<BufferOp>();
     if (from &&
         (from.getKind() == BufferClass::Gradient || from.getKind() == BufferClass::Workspace))
       return from.getKind();

@@ -215,6 +215,9 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     Ops with role `optimizer` make fusions of their own, one an update, so that
     it can overwrite its states and run as soon as its gradient is there.
 
+    A call of a routine is given contiguous values, and where the target's kernels want it (`TargetTraits::kernelAlignment`) none
+    that starts in between: microbatches of an odd number of rows are copied (`rt.dense`).
+
     A kernel has a limited number of ops, of bytes that a piece holds and of those that it has to keep
     (weft/Target/Target.h). One with many operands counts as many ops; a concatenation of more operands becomes one of
     concatenations.
@@ -358,7 +361,8 @@ def RtReuseOperands : Pass<"rt-reuse-operands", "::mlir::ModuleOp"> {
     `rt.reuses`: `rt-lower-to-commands` gives both values one buffer. Sums
     of gradients over microbatches so need no second buffer. Arguments, outputs and
     states keep memory of their own, and what communication reads is not
-    overwritten, for it would be waited for.
+    overwritten, for it would be waited for. A routine writes the rows that a loop gathers where they are
+    put (`rt.placed` on the `rt.put`), if nothing else reads them: they are in no second buffer either, and no command copies them.
 
     **Example**: test/passes/rt/reuse-operands.mlir.
   }];

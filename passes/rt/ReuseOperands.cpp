@@ -3,6 +3,8 @@
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
+#include "weft/Interfaces/TensorTypes.h"
+#include "weft/Target/Target.h"
 
 namespace weft::rt {
 #define GEN_PASS_DEF_RTREUSEOPERANDS
@@ -17,7 +19,8 @@ namespace {
 
 class Reuse {
 public:
-  Reuse(func::FuncOp function, KernelVariants &variants) : function(function), variants(variants) {
+  Reuse(func::FuncOp function, KernelVariants &variants, int64_t alignment)
+      : function(function), variants(variants), alignment(alignment) {
     for (auto [i, op] : llvm::enumerate(function.getBody().front()))
       position[&op] = i;
   }
@@ -31,6 +34,8 @@ public:
         if (transition.getTransitionKind() == TransitionKind::AllReduce &&
             !isReturned(op.getResult(i)) && isReadLastBy(op.getOperand(i), &op))
           transition->setAttr(kReusesAttr, UnitAttr::get(op.getContext()));
+    for (auto put : function.getBody().front().getOps<PutOp>())
+      place(put);
   }
 
 private:
@@ -55,6 +60,22 @@ private:
     }
     if (changed)
       variants.share(command, shared);
+  }
+
+  /// Lets the routine that makes rows write them where they are put, which no other then does.
+  void place(PutOp put) {
+    Value root = specLayout(put.getRows()).root;
+    auto call = root.getDefiningOp<CallOp>();
+    func::FuncOp callee = call ? variants.calleeOf(call) : func::FuncOp();
+    auto rows = cast<RankedTensorType>(put.getRows().getType());
+    int64_t start = put.getStart() * rows.getDimSize(2) * elementBytes(rows.getElementType());
+    if (!callee || !isRoutine(callee) || start % alignment != 0 ||
+        variants.sharedArguments(call)[cast<OpResult>(root).getResultNumber()] >= 0 ||
+        (put.getInto() && !put.getInto().hasOneUse()))
+      return;
+    put->setAttr(kPlacedAttr, UnitAttr::get(put.getContext()));
+    if (specKind(put) != SpecKind::Placed)
+      put->removeAttr(kPlacedAttr);
   }
 
   static bool isReturned(Value value) {
@@ -84,14 +105,18 @@ private:
 
   func::FuncOp function;
   KernelVariants &variants;
+  int64_t alignment; // of what kernels are given
   llvm::DenseMap<Operation *, int64_t> position;
 };
 
 struct ReuseOperands : weft::rt::impl::RtReuseOperandsBase<ReuseOperands> {
   void runOnOperation() override {
+    const Target *target = targetOf(getOperation());
+    if (!target)
+      return signalPassFailure();
     KernelVariants variants(getOperation());
     for (func::FuncOp function : commandFunctionsOf(getOperation()))
-      Reuse(function, variants).run();
+      Reuse(function, variants, target->traits().kernelAlignment).run();
     variants.finish(getOperation());
   }
 };

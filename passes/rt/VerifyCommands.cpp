@@ -298,8 +298,11 @@ private:
     if (!expected)
       return failure();
     LogicalResult result = compare(command, cast<CommandInterface>(expected));
-    if (succeeded(result))
-      result = verifyRest(command, dyn_cast<PutOp>(op));
+    if (auto put = dyn_cast<PutOp>(op); put && succeeded(result))
+      result = verifyRest(command, 0, put);
+    for (OpResult made : op->getResults())
+      if (PutOp put = putOf(made); put && succeeded(result))
+        result = verifyRest(command, made.getResultNumber(), put);
     // Whatever was wrong is reported once: from here on the result is right.
     Views writes = writesOf(expected);
     Value own;
@@ -314,9 +317,9 @@ private:
   }
 
   /// What rows are put into holds the others.
-  LogicalResult verifyRest(CommandInterface command, PutOp put) {
-    if (!put || !put.getInto() ||
-        memory.holds(bufferOfView(command.getWrites().front()), content(put.getInto())))
+  LogicalResult verifyRest(CommandInterface command, unsigned written, PutOp put) {
+    if (!put.getInto() ||
+        memory.holds(bufferOfView(command.getWrites()[written]), content(put.getInto())))
       return success();
     return command->emitError()
            << "puts rows into a buffer that does not hold the others: never written, or "

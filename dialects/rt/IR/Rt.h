@@ -59,6 +59,8 @@ inline constexpr llvm::StringLiteral kPortsAttr = "rt.ports";
 
 /// On an all_reduce, also in a bucket: its result lies where its operand does.
 inline constexpr llvm::StringLiteral kReusesAttr = "rt.reuses";
+/// On an rt.put: the call that makes its rows writes them in place, so no command does it.
+inline constexpr llvm::StringLiteral kPlacedAttr = "rt.placed";
 
 /// The modules that hold programs: one for each stage of a pipeline, in their order, or the module
 /// itself where it has none.

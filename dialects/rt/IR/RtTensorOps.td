@@ -131,7 +131,7 @@ def Rt_PutOp : Rt_Op<"put", [Pure]> {
     The result is [outer, extent, inner] elements in row-major order, whatever its shape. Of `extent` those from `start` on
     are `rows`, which is [outer, n, inner]; the others are as in `into`, or, without it, not told: who reads the result has
     put all of them in place, one after the other. Becomes a copy into a part of the result's buffer, which is that of
-    `into`.
+    `into`; or nothing, where the call that makes `rows` writes them there (`rt.placed`, `rt-reuse-operands`).
 
     Constraints, in the order the verifier reports them:
     - `rows` has three dims and the element type of the result, which has the type of `into`.

@@ -28,6 +28,8 @@ struct TargetTraits {
   /// Bytes: buffers start on multiples of it. A power of two of at least 64, the least that the
   /// program format has.
   int64_t alignment = 64;
+  /// Bytes: what a kernel is given must start on a multiple of it, not only on one of its elements.
+  int64_t kernelAlignment = 1;
   /// Bytes that one piece of the values of a fused kernel that are dear to compute may have: what
   /// stays close to the arithmetic between producer and consumer, such as a core's second-level
   /// cache.
@@ -96,9 +98,6 @@ struct LibraryLayout {
   llvm::SmallVector<LibraryTensor, 0> addends = {};
 };
 
-/// The layout of a call that takes tensors as they are, with all of the op's tensors dense.
-LibraryLayout denseLayoutOf(const LibraryCall &call, mlir::Operation *op);
-
 /// How a kernel is launched: units [0, extent) in any order and any split, at least `grain` of
 /// them a thread.
 struct LaunchShape {
@@ -149,6 +148,8 @@ public:
   /// Whether the target's runtime does this library call, with these element types and layouts.
   /// What it does not take becomes a generated kernel.
   virtual bool takes(const LibraryLayout &layout) const = 0;
+  /// Whether a library does the op, with all of its tensors as they are and dense.
+  bool takesDense(mlir::Operation *op) const;
 
   /// Whether a command of the target's runtime copies the view to where it is dense. What it does
   /// not copy is a generated kernel, too.

@@ -3,6 +3,7 @@
 #include "weft/Target/Target.h"
 
 #include "weft/Interfaces/HostTensor.h"
+#include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -28,20 +29,22 @@ unsigned TargetTraits::streamFor(StreamKind kind) const {
   return found == streams.end() ? 0 : unsigned(found - streams.begin());
 }
 
-LibraryLayout weft::denseLayoutOf(const LibraryCall &call, Operation *op) {
-  LibraryLayout layout{call, {}, {}};
-  auto add = [](TypeRange types, SmallVectorImpl<LibraryTensor> &tensors) {
-    for (Type each : types) {
+bool Target::takesDense(Operation *op) const {
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  std::optional<LibraryCall> call = kernel ? kernel.getLibraryCall() : std::nullopt;
+  if (!call)
+    return false;
+  auto dense = [](TypeRange types) {
+    return llvm::map_to_vector(types, [](Type each) {
       auto type = cast<RankedTensorType>(each);
-      SmallVector<int64_t, 4> strides = rowMajorStrides(type.getShape());
-      tensors.push_back({type.getElementType(),
-                         llvm::to_vector(type.getShape()),
-                         {strides.begin(), strides.end()}});
-    }
+      return LibraryTensor{type.getElementType(), llvm::to_vector(type.getShape()),
+                           llvm::to_vector(rowMajorStrides(type.getShape()))};
+    });
   };
-  add(op->getOperandTypes(), layout.operands);
-  add(op->getResultTypes(), layout.results);
-  return layout;
+  LibraryLayout layout{*call, {}, {}};
+  llvm::append_range(layout.operands, dense(op->getOperandTypes()));
+  llvm::append_range(layout.results, dense(op->getResultTypes()));
+  return takes(layout);
 }
 
 void weft::registerTarget(std::unique_ptr<Target> target) {

@@ -31,6 +31,7 @@ namespace {
 TargetTraits makeTraits() {
   TargetTraits traits;
   traits.alignment = 256;
+  traits.kernelAlignment = kAccessBytes;
   traits.onChipBytes = 256 << 10;
   traits.keptBytes = kWorkgroupBytes;
   traits.rowGroupBytes = 64 << 10;

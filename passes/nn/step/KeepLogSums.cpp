@@ -58,8 +58,7 @@ struct KeepLogSums : step::impl::StepKeepLogSumsBase<KeepLogSums> {
         builder, attention.getLoc(), attention.getResult().getType(), sums, attention.getQuery(),
         attention.getKey(), attention.getValue(), attention.getMask(), attention.getScaleAttr(),
         attention.getCausalAttr(), attention.getSoftcapAttr());
-    std::optional<LibraryCall> call = made.getLibraryCall();
-    if (!call || !target.takes(denseLayoutOf(*call, made))) {
+    if (!target.takesDense(made)) {
       made.erase();
       return {};
     }

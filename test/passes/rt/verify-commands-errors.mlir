@@ -206,6 +206,39 @@ func.func private @p.spec(%x: tensor<1x2x2xf32> {nn.name = "x"}) -> tensor<4x2xf
 
 // -----
 
+// So does a call that writes its rows in place.
+rt.program @copy routine [-1] streams 1 events 0 arena 0 attributes {rt.spec = @copy.spec} {
+^bb0(%x: memref<2x2xf32>, %y: memref<2x2xf32>):
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<2x2xf32> -> memref<2x2xf32>
+}
+func.func private @copy.spec(%x: tensor<2x2xf32>) -> tensor<2x2xf32> attributes {rt.routine, rt.spec} {
+  %0 = rt.dense %x : tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+rt.program @p streams 1 events 0 arena 1024 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<2x2xf32>
+  rt.input "x" %x global tensor<2x2xf32> placement <[2], [2]> : memref<2x2xf32>
+  %a = rt.buffer "a" activation offset 512 lives [0, 1] : memref<4x2xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<4x2xf32>
+  %0 = rt.view %a : memref<4x2xf32> to memref<2x2xf32>
+  rt.invoke @copy reads(%x : memref<2x2xf32>) writes(%0 : memref<2x2xf32>) stream 0 {rt.origin = 0 : i64}
+  %1 = rt.view %y : memref<4x2xf32> to memref<2x2xf32, strided<[2, 1], offset: 4>>
+  // expected-error @below {{puts rows into a buffer that does not hold the others: never written, or overwritten since}}
+  rt.invoke @copy reads(%x : memref<2x2xf32>) writes(%1 : memref<2x2xf32, strided<[2, 1], offset: 4>>) stream 0 {rt.origin = 3 : i64}
+  rt.output "y" %y global tensor<4x2xf32> placement <[4], [2]> : memref<4x2xf32>
+}
+func.func private @p.spec(%x: tensor<2x2xf32> {nn.name = "x"}) -> tensor<4x2xf32> attributes {rt.spec} {
+  %0 = rt.call @copy(%x) : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %1 = nn.reshape %0 : tensor<2x2xf32> -> tensor<1x2x2xf32>
+  %2 = rt.put %1 at 0 {rt.placed} : (tensor<1x2x2xf32>) -> tensor<4x2xf32>
+  %3 = rt.call @copy(%x) : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %4 = nn.reshape %3 : tensor<2x2xf32> -> tensor<1x2x2xf32>
+  %5 = rt.put %4 at 2 into %2 {rt.placed} : (tensor<1x2x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  return %5 : tensor<4x2xf32>
+}
+
+// -----
+
 // Ranks communicate in one order, whatever the stream.
 #mesh = #dist.mesh<["dp"=2]>
 !due = tensor<64xf32, #dist.local<#mesh, [64], partial = sum["dp"]>>
