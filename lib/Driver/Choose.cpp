@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Choose.h"
 
+#include "ChoosePlaces.h"
 #include "Report.h"
+#include "passes/dist/DeviceSpecs.h"
 #include "weft/Account/ProgramAccount.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Pipeline/Generate.h"
@@ -148,35 +150,25 @@ private:
   /// program, whatever axes will have.
   int setPlaces() {
     const std::vector<dist::PlacementRule> &rules = options.compile.phases.place;
-    for (const dist::PlacementRule &rule : rules) {
-      choice.place.push_back(rule.text);
-      for (const dist::PlacementRule::Dim &dim : rule.dims)
-        for (const dist::PlacementRule::PlacedFactor &part : dim.parts)
-          for (const std::string &axis : part.axes)
-            if (std::string wrong = need(axis); !wrong.empty())
-              return tell("--place '" + rule.text + "' splits over axis '" + axis + "', " + wrong,
-                          Usage);
-    }
     if (rules.empty())
       return Ok;
+    for (const dist::PlacementRule &rule : rules)
+      choice.place.push_back(rule.text);
+    if (std::string wrong = needAxes(rules, numbersOfDevices(), space); !wrong.empty())
+      return tell(wrong, Usage);
     Compilation copy = program.clone();
     copy.options.phases.mesh = *Mesh::parse("dp=1,tp=1");
     return succeeded(copy.checkPlaces()) ? int(Ok) : messages.failed(false);
   }
 
-  /// Returns why nothing can be split over the axis, or nothing.
-  std::string need(const std::string &axis) {
-    for (Role role : {Role::Data, Role::Tensor})
-      if (axis == planner::nameOf(role)) {
-        space.isNeeded[size_t(role)] = true;
-        return space.allowedSizes[size_t(role)] == std::vector<int64_t>{1}
-                   ? "which --fix or --forbid leaves out; leave one of them out"
-                   : "";
-      }
-    return axis == planner::nameOf(Role::Stages)
-               ? "which counts stages, and nothing is split over it; give dp or tp"
-               : "and a mesh that is chosen has dp and tp for that; give one of them, or ask about "
-                 "a mesh of yours with --evaluate";
+  /// The numbers that are looked at, one after the other.
+  std::vector<int64_t> numbersOfDevices() const {
+    std::vector<int64_t> numbers;
+    int64_t most = question.devices;
+    for (int64_t devices = question.wantsFewestDevices ? 1 : most; devices <= most; ++devices)
+      if (most % devices == 0)
+        numbers.push_back(devices);
+    return numbers;
   }
 
   static void apply(const Question &question, planner::Space &space) {
@@ -215,10 +207,7 @@ private:
   }
 
   int find() {
-    int64_t most = question.devices;
-    for (int64_t devices = question.wantsFewestDevices ? 1 : most; devices <= most; ++devices) {
-      if (most % devices != 0)
-        continue;
+    for (int64_t devices : numbersOfDevices()) {
       // What fewer devices are too small for is not of this answer.
       choice.finalists.clear();
       choice.refused.clear();

@@ -75,6 +75,8 @@ struct Space {
   /// In the order of Layout::operator<. Each divides the devices, the batch and the blocks' count
   /// is at least that of stages.
   std::vector<Layout> layouts() const;
+  /// What their meshes can be, but for the order of axes (Layout::mesh), the simplest first.
+  std::vector<std::string> meshes() const;
 };
 
 } // namespace weft::planner

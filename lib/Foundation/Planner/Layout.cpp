@@ -91,16 +91,25 @@ public:
   explicit Enumeration(const Space &space) : space(space) {}
 
   std::vector<Layout> run() {
+    for (const Layout &layout : meshes())
+      addOrders(layout);
+    std::sort(layouts.begin(), layouts.end());
+    return std::move(layouts);
+  }
+
+  /// Layouts that differ in their sizes, the simplest first.
+  std::vector<Layout> meshes() const {
+    std::vector<Layout> found;
     Layout layout;
     for (int64_t stages : divisorsOf(space.devices))
       for (int64_t tensor : divisorsOf(space.devices / stages)) {
         layout.sizes = {stages, space.devices / stages / tensor, tensor};
         if (tensor <= space.mostTensor && (stages == 1 || stages <= space.blocks) &&
             space.batch % layout.size(Role::Data) == 0 && areAllowed(layout.sizes))
-          addOrders(layout);
+          found.push_back(layout);
       }
-    std::sort(layouts.begin(), layouts.end());
-    return std::move(layouts);
+    std::sort(found.begin(), found.end());
+    return found;
   }
 
 private:
@@ -167,3 +176,10 @@ private:
 } // namespace
 
 std::vector<Layout> Space::layouts() const { return Enumeration(*this).run(); }
+
+std::vector<std::string> Space::meshes() const {
+  std::vector<std::string> texts;
+  for (const Layout &layout : Enumeration(*this).meshes())
+    texts.push_back(layout.mesh());
+  return texts;
+}

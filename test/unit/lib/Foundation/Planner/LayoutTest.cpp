@@ -69,6 +69,7 @@ TEST(Layouts, HaveTheAxesThatAreNeeded) {
   for (const Layout &layout : space.layouts())
     meshes.insert(layout.mesh());
   EXPECT_EQ(meshes, (std::set<std::string>{"dp=2,tp=2", "pp=2,tp=2", "tp=4"}));
+  EXPECT_EQ(space.meshes(), (std::vector<std::string>{"tp=4", "dp=2,tp=2", "pp=2,tp=2"}));
   space.isNeeded[size_t(Role::Data)] = true;
   meshes.clear();
   for (const Layout &layout : space.layouts())
