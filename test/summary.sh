@@ -12,6 +12,10 @@ failed=$((total - passed - skipped + $(wc -w <<< "$beside")))
 # The lit tests, all of which are one of ctest, that this machine cannot run.
 unsupported=$(awk '/^Unsupported Tests/ { on = 1; next } !/^ +weft :: / { on = 0 } on' "$output" | sort -u)
 [ -z "$unsupported" ] || skipped=$((skipped + $(wc -l <<< "$unsupported")))
+# Tests inside of a program, with the reason that GoogleTest tells in front of them.
+inside=$(awk '/^\[ RUN / { why = "" } told { why = $0; told = 0 } /: Skipped$/ { told = 1 }
+  /^\[  SKIPPED \] .*\)$/ { sub(",$", "", $4); print "  " $4 (why == "" ? "" : ": " why) }' "$output" | sort -u)
+[ -z "$inside" ] || skipped=$((skipped + $(wc -l <<< "$inside")))
 if [ "$total" -eq 0 ]; then
   echo "no test ran"
   exit 1
@@ -20,6 +24,7 @@ if [ "$skipped" -gt 0 ]; then
   echo "skipped:"
   sed -nE 's/^ *[0-9]+\/[0-9]+ +Test +#[0-9]+: ([^ ]+) .*\*\*\*Skipped.*/  \1/p' "$log"
   [ -z "$unsupported" ] || sed 's/$/, whose requirements are not met/' <<< "$unsupported"
+  [ -z "$inside" ] || echo "$inside"
 fi
 left=$(sed -nE 's/^SKIPPED: (.*)/  \1/p' "$output" | sort -u)
 [ -z "$left" ] || printf 'left out of tests that passed:\n%s\n' "$left"
