@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Graphs are interpreted operation by operation, in f64, on tensors with strides; what an operation
-// writes is rounded to its type. It knows nothing of attention. A plan writes all of its workspace.
+// writes is rounded to its type. It knows nothing of attention, but refuses to plan a graph whose
+// products read what NVIDIA's attention does not, and of its advice as much as it is told to
+// (WEFT_EMULATED_CUDNN_REFUSES). A plan writes all of its workspace.
 #include "Gpu.h"
 
 #include "base/Convert.h"
@@ -21,6 +23,10 @@ using namespace weft::runtime::cuda;
 namespace {
 
 constexpr int64_t kWorkspace = 1024;
+/// Ways to do a graph, of which each would do.
+constexpr int64_t kAdvice = 2;
+/// Of a head: the most of chips from sm_80 on, and what is read at a time, in elements of 16 bits.
+constexpr int64_t kMostDepth = 128, kGranule = 8;
 
 struct Object;
 using Ref = std::shared_ptr<Object>;
@@ -35,6 +41,7 @@ struct Object {
   DnnKind kind;
   std::map<DnnAttribute, Setting> attributes;
   bool isFinal = false;
+  int64_t advice = 0; ///< which, of a configuration
 
   bool has(DnnAttribute name) const { return attributes.count(name) != 0; }
   const Object &object(DnnAttribute name) const { return *attributes.at(name).objects.at(0); }
@@ -261,6 +268,38 @@ void touch(std::vector<Touch> &touches, const Object &object, uint64_t begin, bo
     }
 }
 
+const Ref &graphOf(const Object &configuration) {
+  return configuration.attributes.at(DnnConfigurationEngine).objects.at(0);
+}
+
+/// Whether the tensor, if it is in memory, is one that products read there: of 16 bits, the elements
+/// of a head side by side and not too many.
+bool isRead(const Object &tensor) {
+  if (tensor.value(DnnTensorIsVirtual, char(0)))
+    return true;
+  auto type = tensor.value(DnnTensorType, DnnF32);
+  auto sizes = tensor.values<int64_t>(DnnTensorSizes);
+  auto strides = tensor.values<int64_t>(DnnTensorStrides);
+  bool hasDepth = false;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (strides[d] == 1)
+      hasDepth = sizes[d] <= kMostDepth && sizes[d] % kGranule == 0;
+    else if (sizes[d] != 1 && strides[d] % kGranule != 0)
+      return false;
+  return hasDepth && (type == DnnBF16 || type == DnnF16);
+}
+
+bool isPlanned(const Object &configuration) {
+  const char *refuses = std::getenv("WEFT_EMULATED_CUDNN_REFUSES");
+  if (refuses && configuration.advice < std::atol(refuses))
+    return false;
+  for (const Ref &operation : graphOf(configuration)->attributes.at(DnnGraphOperations).objects)
+    for (DnnAttribute name : {DnnProductA, DnnProductB})
+      if (operation->has(name) && !isRead(operation->object(name)))
+        return false;
+  return true;
+}
+
 } // namespace
 
 #define WEFT_ENTER(SYMBOL)                                                                         \
@@ -309,6 +348,8 @@ DnnStatus cudnnBackendDestroyDescriptor(DnnObject object) {
 }
 DnnStatus cudnnBackendFinalize(DnnObject object) {
   WEFT_ENTER("cudnnBackendFinalize");
+  if (of(object)->kind == DnnPlan && !isPlanned(of(object)->object(DnnPlanConfiguration)))
+    return DnnNotSupported;
   of(object)->isFinal = true;
   return DnnSuccess;
 }
@@ -342,12 +383,14 @@ DnnStatus cudnnBackendGetAttribute(DnnObject object, DnnAttribute name, DnnValue
   if (name == DnnPlanWorkspace) {
     *static_cast<int64_t *>(values) = kWorkspace;
   } else if (name == DnnHeuristicResults) {
-    if (wanted < 1)
-      return DnnSuccess;
-    Object &made = *of(*static_cast<DnnObject *>(values));
-    made.attributes[DnnConfigurationEngine].objects = {
-        of(object)->attributes.at(DnnHeuristicGraph).objects.at(0)};
-    made.isFinal = true;
+    *count = wanted < 1 ? kAdvice : std::min(wanted, kAdvice);
+    for (int64_t i = 0; i < std::min(wanted, kAdvice); ++i) {
+      Object &made = *of(static_cast<DnnObject *>(values)[i]);
+      made.attributes[DnnConfigurationEngine].objects = {
+          of(object)->attributes.at(DnnHeuristicGraph).objects.at(0)};
+      made.advice = i;
+      made.isFinal = true;
+    }
   } else {
     return DnnNotSupported;
   }
@@ -366,8 +409,7 @@ DnnStatus cudnnBackendExecute(DnnHandle handle, DnnObject plan, DnnObject pack) 
   for (size_t i = 0; i < numbers.size(); ++i)
     given[numbers[i]] = pointers[i];
   // The plan may go before its work is done.
-  const Ref &graph =
-      of(plan)->object(DnnPlanConfiguration).attributes.at(DnnConfigurationEngine).objects.at(0);
+  const Ref &graph = graphOf(of(plan)->object(DnnPlanConfiguration));
   Work work;
   work.label = "cuDNN graph";
   Memory memory;

@@ -1,10 +1,12 @@
-// Which attention cuDNN does.
+// Which attention cuDNN does, and what is told where it does not.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/runtime/CudnnAttention.h"
 
 #include "device/cuda/libraries/AttentionPlans.h"
 
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 using namespace weft::runtime;
 
@@ -71,6 +73,42 @@ TEST(CudnnAttention, WhatTheLibraryDoesNotDoIsSaid) {
   const char *rows = "cuDNN needs rows that begin at multiples of 16 bytes";
   EXPECT_EQ(whyNot([](AttentionCall &c) { c.tensors[1].strides[2] = 772; }), rows);
   EXPECT_EQ(whyNot([](AttentionCall &c) { c.tensors[1].strides[1] = 0; }), rows);
+}
+
+/// Heads side by side in tokens.
+cuda::AttentionShape shapeOf(int64_t depth, bool isGradient) {
+  cuda::AttentionShape shape{DType::BF16, true, isGradient, 2, 4, 2, 16, 16, depth, {}};
+  shape.strides.fill({16 * 4 * depth, depth, 4 * depth, 1});
+  return shape;
+}
+
+std::string refusalOf(const cuda::AttentionShape &shape) {
+  cuda::AttentionPlans plans;
+  const cuda::CudnnPlan *plan = nullptr;
+  Status status = plans.find(shape, plan);
+  EXPECT_EQ(status.ok(), plan != nullptr);
+  return status.text();
+}
+
+/// What whyNotCudnn lets pass may be refused on another GPU, or by another version.
+TEST(CudnnAttention, WhatIsNotPlannedIsToldWithItsShape) {
+  EXPECT_EQ(refusalOf(shapeOf(128, false)), "");
+  EXPECT_EQ(refusalOf(shapeOf(128, true)), "");
+  EXPECT_EQ(
+      refusalOf(shapeOf(136, false)),
+      "cuDNN 9.19.0 does not do causal attention in bf16 of 2 sequences, 4 heads of 136 (2 of "
+      "keys), 16 queries and 16 keys on this GPU; compile the model with --attention "
+      "decomposed: cuDNN failed at planning a graph: CUDNN_STATUS_NOT_SUPPORTED (3000)");
+  EXPECT_EQ(
+      refusalOf(shapeOf(20, true)).rfind("cuDNN 9.19.0 does not do the gradient of causal", 0), 0u);
+}
+
+TEST(CudnnAttention, AdviceThatCannotBeFollowedLeavesTheNext) {
+  setenv("WEFT_EMULATED_CUDNN_REFUSES", "1", 1);
+  EXPECT_EQ(refusalOf(shapeOf(64, true)), "");
+  setenv("WEFT_EMULATED_CUDNN_REFUSES", "2", 1);
+  EXPECT_NE(refusalOf(shapeOf(64, true)), "");
+  unsetenv("WEFT_EMULATED_CUDNN_REFUSES");
 }
 
 TEST(CudnnAttention, PlansAreKeptByAllThatTheyDependOn) {

@@ -57,6 +57,12 @@ fails two 1 'invalid usage (5)' ncclGetVersion:1 ncclGetUniqueId:1 ncclCommInitR
 # cuDNN.
 fails attention 1 'CUDNN_STATUS_NOT_SUPPORTED (3000)' cudnnCreate:1 cudnnBackendFinalize:1 cudnnBackendFinalize:60 cudnnBackendExecute:1
 fails attention 1 'an error that it has no text for (5000)' cudnnBackendExecute:2
+# A way that cuDNN cannot go leaves the next one; without any it says what it does not do.
+checks=$((checks + 1))
+WEFT_EMULATED_CUDNN_REFUSES=1 "$bin/weft-run" "$work/attention" --data-tokens "$text:byte" --steps 4 > "$work/log" 2>&1 ||
+  { failures=$((failures + 1)) && echo "FAILED: the second advice of cuDNN" && tail -4 "$work/log"; }
+ends attention 1 'cuDNN 9\.19\.0 does not do causal attention in bf16 of 4 sequences, 2 heads of 8 \(2 of keys\), 8 queries and 8 keys on this GPU; compile the model with --attention decomposed: cuDNN failed at planning a graph: CUDNN_STATUS_NOT_SUPPORTED' \
+  WEFT_EMULATED_CUDNN_REFUSES=2
 # Of any of these no graph is made; the step goes on without.
 for call in cuStreamBeginCapture:1:900 cuStreamEndCapture:1:901 cuGraphGetNodes:1:1 cuGraphInstantiate:1:2 cuEventRecordWithFlags:1:1; do
   checks=$((checks + 1))
