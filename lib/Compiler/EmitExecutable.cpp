@@ -3,6 +3,7 @@
 #include "weft/Compiler/Compilation.h"
 
 #include "CopyWeights.h"
+#include "dialects/rt/IR/OrderOfSums.h"
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Emit.h"
 #include "weft/Target/Target.h"
@@ -93,20 +94,19 @@ private:
 
 } // namespace
 
-/// A model may say attention as one op, and a program may have been compiled up to it before anyone
-/// asked for the same bits.
+/// Where --deterministic was given late, or a model leaves no choice, commands may be left that a
+/// target's library computes in no fixed order.
 static LogicalResult checkOrderOfSums(ModuleOp module) {
   const Target *target = targetOf(module);
   if (!target || target->traits().hasAttention)
     return success();
-  WalkResult found = module.walk([&](Operation *op) {
-    if (!isa<rt::AttentionGradOp, rt::AttentionWithSumsGradOp>(op))
+  WalkResult found = module.walk([&](Operation *command) {
+    StringRef instead = rt::orderedFormOf(command);
+    if (instead.empty())
       return WalkResult::advance();
-    op->emitError("the gradient of attention as a whole has other bits in every run on target '")
-        << target->name()
-        << "', and --deterministic asks for the same; a model that says attention by products and "
-           "a "
-           "softmax can be compiled with --attention decomposed";
+    command->emitError("has other bits in every run on target '")
+        << target->name() << "', and --deterministic asks for the same; leave the flag out, or "
+        << "compile with it, from the start, a model that says " << instead;
     return WalkResult::interrupt();
   });
   return failure(found.wasInterrupted());

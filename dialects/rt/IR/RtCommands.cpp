@@ -1,6 +1,7 @@
 // Verifiers and access lists of the commands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/MeshAxes.h"
+#include "dialects/rt/IR/OrderOfSums.h"
 #include "dialects/rt/IR/Rt.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -200,6 +201,12 @@ template <typename Op> static LogicalResult verifyGradients(Op op) {
       return op.emitOpError() << "has a gradient of type " << gradient.getType() << " for "
                               << of.getType();
   return success();
+}
+
+StringRef weft::rt::orderedFormOf(Operation *command) {
+  return isa<AttentionGradOp, AttentionWithSumsGradOp>(command)
+             ? "attention as products and a softmax"
+             : "";
 }
 
 LogicalResult AttentionGradOp::verify() {
