@@ -156,16 +156,21 @@ bool StageSections::isWeightGradient(Operation *op) const {
 /// Takes the gradients of weights out of the backward pass, and what only brings them together.
 void StageSections::splitWeights(RepeatOp loop) {
   Operation *end = loop.getBody().front().getTerminator();
+  // By another stage. Who awaits the sum awaits what the last microbatch adds to it.
+  auto isAwaited = [&](OpOperand &use) {
+    return use.getOwner() == end
+               ? llvm::any_of(loop.getResult(use.getOperandNumber()).getUsers(), crossesStages)
+               : crossesStages(use.getOwner());
+  };
   for (Operation &op : llvm::reverse(loop.getBody().front().without_terminator()))
     for (int64_t stage = 0; isWeightGradient(&op) && stage < int64_t(chunks.size()); ++stage) {
       auto found = own.find({&op, stage});
       if (found == own.end() || found->second < levels.width || found->second >= levels.weight(0))
         continue;
       int64_t weight = levels.weight(levels.backward(found->second));
-      if (llvm::all_of(op.getUsers(), [&](Operation *user) {
-            auto reads = own.find({user, stage});
-            return user == end ||
-                   (!crossesStages(user) && (reads == own.end() || reads->second == weight));
+      if (llvm::all_of(op.getUses(), [&](OpOperand &use) {
+            auto reads = own.find({use.getOwner(), stage});
+            return !isAwaited(use) && (reads == own.end() || reads->second == weight);
           }))
         found->second = weight;
     }

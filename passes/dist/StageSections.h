@@ -56,7 +56,9 @@ struct LoopSections {
 /// An op runs with the chunks that it is of (kChunksAttr), and not before what it reads. Which
 /// stage has which chunks, `place` says.
 ///
-/// `splitsWeights`: gradients of weights that no other stage awaits are sections of their own.
+/// `splitsWeights`: gradients of weights are sections of their own, but for those that another
+/// stage awaits, or the sum of all microbatches: they are in the backward pass, so that who awaits
+/// them need not await what was put off.
 class StageSections {
 public:
   StageSections(mlir::func::FuncOp function, llvm::ArrayRef<int32_t> place, int64_t stages,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
+#include "dialects/rt/IR/Actions.h"
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
@@ -57,7 +58,7 @@ public:
     startReductions();
     prefetchGathers();
     advanceUpdates();
-    postReceives();
+    exchangeEarly();
     awaitOldReaders();
     emit();
   }
@@ -317,24 +318,30 @@ private:
     return result;
   }
 
-  static bool isOfOptimizer(Operation *op) {
+  /// Whether it runs once a step, for updates.
+  static bool isForUpdates(Operation *op) {
     auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr);
-    return roles && llvm::all_of(roles.getAsValueRange<StringAttr>(),
-                                 [](StringRef role) { return role == nn::kRoleOptimizer; });
+    return roles && !op->hasAttr(kActionAttr) &&
+           llvm::all_of(roles.getAsValueRange<StringAttr>(), [](StringRef role) {
+             return role == nn::kRoleOptimizer || role == nn::kRoleWeightGradient;
+           });
   }
 
   /// What another stage sends for updates, or to be told, is received as soon as what the stage
   /// exchanges before is over, while it still computes gradients: else the other one could not end
-  /// its step before.
-  void postReceives() {
+  /// its step before. What is sent once a step goes as soon as it is there, whatever was put off.
+  void exchangeEarly() {
     std::optional<size_t> before;
     for (size_t i = 0; i < ops.size(); ++i) {
       if (!dist::crossesStages(ops[i]))
         continue;
+      Key last = before ? keys[*before] : Key{-1, kOwn};
       // What reads nothing here waits for another stage alone.
       if (ops[i]->getNumOperands() == 0 && before &&
-          llvm::all_of(readers(i), [&](size_t reader) { return isOfOptimizer(ops[reader]); }))
-        keys[i] = keys[*before];
+          llvm::all_of(readers(i), [&](size_t reader) { return isForUpdates(ops[reader]); }))
+        keys[i] = last;
+      else if (isa<dist::SendOp>(ops[i]) && !ops[i]->hasAttr(kActionAttr))
+        keys[i] = std::min(keys[i], std::max(last, afterProducers(i, kOwn)));
       before = i;
     }
   }

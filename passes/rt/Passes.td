@@ -303,9 +303,9 @@ def RtOrderCommands : Pass<"rt-order-commands", "::mlir::ModuleOp"> {
       nothing else reads the old value, so that gradients do not all live at once
       unless a global norm needs them to; if the gradient comes over the network,
       when the next one is sent;
-    - what another stage of a pipeline sends for the optimizer, or for a number that is told, is received behind what the stage exchanges before,
-      while it still computes gradients: who sends it has then done its step. All else that crosses stages stays, or follows a call that
-      awaits who reads what it overwrites; all of it keeps its order.
+    - what another stage of a pipeline sends for updates, or for a number that is told, is received behind what the stage exchanges before,
+      while it still computes gradients: who sends it has then done its step. What is sent once a step goes as soon as it is there. All else
+      that crosses stages stays, or follows a call that awaits who reads what it overwrites; all of it keeps its order.
     The order is a stable sort by keys that depend on the function only: it is the
     same on every process, and so is that of communication.
 

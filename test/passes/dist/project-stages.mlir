@@ -78,6 +78,48 @@ func.func @step(%x: !x {nn.name = "x"}, %s: !x {nn.name = "s"}, %w0: !w0 {nn.nam
 
 // -----
 
+// Both stages have the weight. Stage 0 awaits the sum of what stage 1 makes: that is in the backward pass (1), though gradients of weights are put off (2).
+#mesh = #dist.mesh<[stages "pp"=2, temporal "mb"=3]>
+!x = tensor<6x4xf32, #dist.local<#mesh, [6, 4]>>
+!m = tensor<2x4xf32, #dist.local<#mesh, [6{"mb"}, 4]>>
+!a0 = tensor<2x4xf32, #dist.local<#mesh, [6{"mb"}, 4], held = "pp"[0]>>
+!a1 = tensor<2x4xf32, #dist.local<#mesh, [6{"mb"}, 4], held = "pp"[1]>>
+!w = tensor<4x4xf32, #dist.local<#mesh, [4, 4], held = "pp"[0,1]>>
+!w0 = tensor<4x4xf32, #dist.local<#mesh, [4, 4], held = "pp"[0]>>
+!w1 = tensor<4x4xf32, #dist.local<#mesh, [4, 4], held = "pp"[1]>>
+!g0 = tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["mb"], held = "pp"[0]>>
+!g1 = tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["mb"], held = "pp"[1]>>
+module attributes {dist.mesh = #mesh} {
+// CHECK: module @stage0
+// CHECK: nn.contract {{.*}}dist.section = 1 : i64, nn.role = "weight_gradient"
+// CHECK: module @stage1
+// CHECK: nn.contract {{.*}}dist.section = 1 : i64, nn.role = "weight_gradient"
+// ZERO: module @stage0
+// ZERO: nn.contract {{.*}}dist.section = 2 : i64, nn.role = "weight_gradient"
+// ZERO: module @stage1
+// ZERO: nn.contract {{.*}}dist.section = 1 : i64, nn.role = "weight_gradient"
+func.func @shared(%x: !x {nn.name = "x"}, %w: !w {nn.name = "w", nn.initial = 0.0 : f32}) -> (!w {nn.updates = "w"}) {
+  %g:2 = dist.repeat "mb" {
+    %m = dist.slice %x ["mb"] dim 0 : !x -> !m
+    %0 = nn.contract %m, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (!m, !w) -> !a0
+    %1 = dist.move %0 ["pp"] : !a0 -> !a1
+    %2 = nn.contract %1, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (!a1, !w) -> !a1
+    %3 = nn.contract %1, %2 lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (!a1, !a1) -> !g1
+    %4 = nn.contract %2, %w lhs = [0, 2] rhs = [1, 2] result = [0, 1] accumulate = f32 {nn.role = "input_gradient"} : (!a1, !w) -> !a1
+    %5 = dist.move %4 ["pp"] : !a1 -> !a0
+    %6 = nn.contract %m, %5 lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (!m, !a0) -> !g0
+    dist.accumulate %6, %3 in [f32, f32] : !g0, !g1
+  } : !w0, !w1
+  %there = dist.move %g#1 ["pp"] : !w1 -> !w0
+  %sum = nn.add %g#0, %there {nn.role = "weight_gradient"} : !w0
+  %both = dist.move %sum ["pp"] : !w0 -> !w
+  %u = nn.sub %w, %both {nn.role = "optimizer"} : !w
+  return %u : !w
+}
+}
+
+// -----
+
 // Outside of loops a section is as far as values have come. A move to all stages is one exchange with each that reads
 // the value: stage 2 does not. An input that nobody reads is on the first stage. A sum over stages counts what some hold once.
 #mesh = #dist.mesh<[stages "pp"=3]>

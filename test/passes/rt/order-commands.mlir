@@ -161,8 +161,8 @@ func.func private @update(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
 // -----
 
 // What crosses stages of a pipeline keeps its order, which is that of all stages: a sum of gradients and a gradient that
-// is sent do not go forward as updates do, what is received not back to its reader. What is received for an update is so
-// behind what crosses before, while the stage still computes.
+// is sent do not go forward as updates do, what is received not back to its reader. What is sent once a step, and what is
+// received for an update, is so behind what crosses before, while the stage still computes.
 #mesh = #dist.mesh<[stages "pp"=2]>
 !whole = tensor<4xf32, #dist.local<#mesh, [4]>>
 !partial = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["pp"]>>
@@ -170,8 +170,8 @@ module attributes {dist.mesh = #mesh, weft.stage = 0 : i64} {
 // CHECK-LABEL: func.func @crossing
 // CHECK: rt.call @grad
 // CHECK: dist.receive from 1 on "a"
-// CHECK: rt.call @other
-// CHECK: dist.send {{.*}} on "b"
+// CHECK-NEXT: dist.send {{.*}} on "b"
+// CHECK-NEXT: rt.call @other
 // CHECK: dist.all_reduce
 // CHECK-NEXT: dist.receive from 1 on "c"
 // CHECK: rt.call @update
@@ -190,6 +190,46 @@ func.func @crossing(%w: !whole {nn.name = "w", nn.initial = 0.0 : f32}, %v: !who
   %w1 = rt.call @update(%w, %c) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
   %v1 = rt.call @update(%v, %s) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
   return %z, %w1, %v1 : !whole, !whole, !whole
+}
+func.func private @grad(%x: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
+  return %x : tensor<4xf32>
+}
+func.func private @other(%x: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
+  return %x : tensor<4xf32>
+}
+func.func private @update(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
+  %0 = nn.add %x, %y : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+}
+
+// -----
+
+// A sum over microbatches that another stage awaits goes as soon as it is there, what comes of it is awaited from then on, and
+// gradients that were put off are made beside both. What an action sends stays in it.
+#mesh = #dist.mesh<[stages "pp"=2]>
+!whole = tensor<4xf32, #dist.local<#mesh, [4]>>
+module attributes {dist.mesh = #mesh, weft.stage = 1 : i64} {
+// CHECK-LABEL: func.func @put_off
+// CHECK: rt.call @grad(%arg2)
+// CHECK-NEXT: rt.call @other
+// CHECK-NEXT: dist.send {{.*}} to 0 on "back"
+// CHECK-NEXT: dist.send {{.*}} to 0 on "sum"
+// CHECK-NEXT: dist.receive from 0 on "total"
+// CHECK-NEXT: rt.call @other
+// CHECK-NEXT: rt.call @update
+// CHECK-NEXT: rt.call @update
+func.func @put_off(%w: !whole {nn.name = "w", nn.initial = 0.0 : f32}, %v: !whole {nn.name = "v", nn.initial = 0.0 : f32},
+                   %x: !whole {nn.name = "x"}, %y: !whole {nn.name = "y"}) -> (!whole {nn.updates = "w"}, !whole {nn.updates = "v"}) {
+  %s = rt.call @grad(%x) {rt.action = "B1.1", rt.roles = ["weight_gradient"]} : (!whole) -> !whole
+  %d = rt.call @other(%y) {rt.action = "B1.1", rt.roles = ["input_gradient"]} : (!whole) -> !whole
+  dist.send %d to 0 on "back" {rt.action = "B1.1"} : !whole
+  %g = rt.call @other(%d) {rt.action = "W1.1"} : (!whole) -> !whole
+  dist.send %s to 0 on "sum" : !whole
+  %t = dist.receive from 0 on "total" : !whole
+  %v1 = rt.call @update(%v, %g) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
+  %w1 = rt.call @update(%w, %t) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
+  return %w1, %v1 : !whole, !whole
 }
 func.func private @grad(%x: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   return %x : tensor<4xf32>
