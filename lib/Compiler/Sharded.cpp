@@ -91,7 +91,7 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   // Reshards turn placements into types, of results that may still be partial.
   if (options.recordPlacements)
     pm.addPass(dist::createDistRecordPlacements());
-  pm.addPass(dist::createDistInsertReshards());
+  pm.addPass(dist::createDistInsertReshards({options.isPart}));
   if (!options.allowIdleAxes)
     pm.addPass(dist::createDistCheckAxes());
 }

@@ -3,6 +3,7 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
+#include "passes/dist/FarAddends.h"
 #include "passes/dist/OpAssignment.h"
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/Reasons.h"
@@ -21,8 +22,8 @@ namespace {
 
 class Resharder {
 public:
-  Resharder(func::FuncOp function, MeshAttr mesh, ReshardSearch &search)
-      : function(function), mesh(mesh), search(search) {}
+  Resharder(func::FuncOp function, MeshAttr mesh, ReshardSearch &search, DenseSet<Operation *> far)
+      : function(function), mesh(mesh), search(search), far(std::move(far)) {}
 
   LogicalResult run() {
     Block &body = function.getBody().front();
@@ -214,15 +215,18 @@ private:
 
   /// A sum that is still due can as well be done later: when the one reader adds
   /// up parts, the sums of several values become one. A gradient is whole before
-  /// the optimizer reads it, and what a search decided stands.
+  /// the optimizer reads it, and what a search decided stands. Over microbatches far addends are
+  /// summed up each where it is made.
   void letStayPartial(Operation *op, OpResult result, const Placement &computed,
                       Placement &wanted) {
     if (computed.dims != wanted.dims || computed.partial.empty() ||
         !readerAddsUp(op, result, computed.partial.front().kind))
       return;
-    bool settled = (*result.user_begin())->hasAttr(kOperandsAttr);
+    Operation *reader = *result.user_begin();
+    bool settled = reader->hasAttr(kOperandsAttr), apart = far.contains(reader);
     for (const PartialAxis &entry : computed.partial)
-      if (!llvm::is_contained(wanted.partial, entry) && !(settled && isSearched(entry.axis)))
+      if (!llvm::is_contained(wanted.partial, entry) && !(settled && isSearched(entry.axis)) &&
+          !(apart && mesh.getValue().isTemporal(entry.axis)))
         wanted.partial.push_back(entry);
     wanted = canonicalize(mesh.getValue(), std::move(wanted));
   }
@@ -327,9 +331,12 @@ private:
   MeshAttr mesh;
   ReshardSearch &search;
   DenseMap<std::pair<Value, Type>, Value> reshards;
+  DenseSet<Operation *> far; // sums of far addends
 };
 
 struct InsertReshards : impl::DistInsertReshardsBase<InsertReshards> {
+  using DistInsertReshardsBase::DistInsertReshardsBase;
+
   void runOnOperation() override {
     MeshAttr mesh = requireMesh(getOperation());
     if (!mesh)
@@ -340,7 +347,10 @@ struct InsertReshards : impl::DistInsertReshardsBase<InsertReshards> {
     ReshardSearch search(std::move(*costs));
     getOperation()->removeAttr(kBatchAxesAttr);
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal() && failed(Resharder(function, mesh, search).run()))
+      if (!function.isExternal() &&
+          failed(Resharder(function, mesh, search,
+                           part ? DenseSet<Operation *>() : sumsOfFarAddends(function))
+                     .run()))
         signalPassFailure();
   }
 };

@@ -91,6 +91,18 @@ OpRole roleOf(Operation *op) {
   return role.getValue() == nn::kRoleOptimizer ? OpRole::Optimizer : OpRole::Gradient;
 }
 
+bool isSumOfMicrobatches(Operation *op) {
+  if (!isa<ReshardOp>(op))
+    return false;
+  auto isPartial = [](Value value) {
+    PlacementAttr placement = getPlacement(value.getType());
+    const Mesh &mesh = placement.getMesh().getValue();
+    return llvm::any_of(placement.getValue().partial,
+                        [&](const PartialAxis &partial) { return mesh.isTemporal(partial.axis); });
+  };
+  return isPartial(op->getOperand(0)) && !isPartial(op->getResult(0));
+}
+
 void updateFunctionType(func::FuncOp function) {
   Block &body = function.getBody().front();
   function.setFunctionType(FunctionType::get(function.getContext(), body.getArgumentTypes(),

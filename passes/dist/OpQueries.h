@@ -46,6 +46,9 @@ std::string returnedName(mlir::func::FuncOp function, unsigned result);
 enum class OpRole { Forward, Gradient, Optimizer };
 OpRole roleOf(mlir::Operation *op);
 
+/// Whether a placed op is the reshard that ends a sum over microbatches.
+bool isSumOfMicrobatches(mlir::Operation *op);
+
 /// Sets the function's type to that of its entry block and its returns.
 void updateFunctionType(mlir::func::FuncOp function);
 

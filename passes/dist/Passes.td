@@ -216,12 +216,17 @@ def DistInsertReshards : Dist_Pass<"dist-insert-reshards"> {
     requested placement, latency of each collective, and computation that is repeated on several devices.
     Candidates are the splits that its operands, or the request for its results,
     imply. `dist.operands` settles the choice. A partial result is reduced at
-    once unless its request says otherwise, or its only reader can add up the parts as well.
+    once unless its request says otherwise, or its only reader can add up the parts as well. Over microbatches addends of a gradient that are
+    made far from each other, as those of tied weights, are summed up each where it is made (passes/dist/FarAddends.h).
     Arguments with `dist.used` are resharded before their first user: parameters apart for forward and gradient ops, so that they
     need not be kept between; the optimizer reads them as stored. Ops without the interface run whole on every device, with a remark.
 
     **Example** in test/passes/dist/insert-reshards.mlir.
   }];
+  let options = [
+    Option<"part", "part", "bool", "false",
+           "Whether the program is a part of a larger one: how far from each other its gradients are made says nothing of that, "
+           "and no addends are taken for far; set it where a planner looks at a few blocks">];
 }
 
 def DistCheckAxes : Dist_Pass<"dist-check-axes"> {

@@ -7,7 +7,6 @@
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Interfaces/Sum.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <map>
@@ -255,7 +254,7 @@ void StageAssignment::findAvailable() {
 
 void StageAssignment::placeGradients() {
   findAvailable();
-  llvm::MapVector<Operation *, ChunkSet> ofWeights; // and the chunks that have what they read
+  WeightGradients ofWeights;
   // Ops that no gradient with a place leads to: what begins the way back, or is computed again from
   // activations. They go where they are read, among the chunks that have their operands.
   llvm::MapVector<Operation *, ChunkSet> free;
@@ -295,7 +294,7 @@ void StageAssignment::placeGradients() {
       ofWeights[&op] = both;
   }
   for (auto &[op, chunks] : llvm::reverse(ofWeights))
-    followReaders(op, chunks);
+    followReaders(op, ofWeights);
   for (auto &[op, chunks] : llvm::reverse(free)) {
     ChunkSet read;
     for (Operation *reader : op->getUsers())
@@ -306,28 +305,40 @@ void StageAssignment::placeGradients() {
 }
 
 /// A gradient of weights is made where they are, and not where the last of what it is made of is:
-/// it goes back to the latest chunk that reads it, if that is among `chunks` and no more values
-/// cross so. Often fewer do: a gradient that goes back along the line is there anyhow.
-void StageAssignment::followReaders(Operation *op, ArrayRef<int64_t> chunks) {
+/// it goes back to the latest chunk that reads it, if it can.
+void StageAssignment::followReaders(Operation *op, const WeightGradients &ofWeights) {
   int64_t latest = -1;
   for (Operation *reader : op->getUsers())
     if (auto found = placed.find(reader); found != placed.end())
       latest = std::max(latest, found->second.back());
-  if (latest < 0 || latest >= placed.at(op).front() || !llvm::is_contained(chunks, latest))
-    return;
+  if (latest >= 0 && latest < placed.at(op).front() && canGoTo(latest, op, ofWeights))
+    placed[op] = {latest};
+}
+
+/// Whether a chunk has what a gradient of weights reads, and no more values cross if it is made
+/// there. Often fewer do: a gradient that goes back along the line is there anyhow. What only hands
+/// another one on, as a sum over microbatches does, goes where that can go: so it is the sum that
+/// crosses, once a step.
+bool StageAssignment::canGoTo(int64_t chunk, Operation *op,
+                              const WeightGradients &ofWeights) const {
+  const ChunkSet &having = ofWeights.find(op)->second;
+  if (!llvm::is_contained(having, chunk))
+    return false;
+  Operation *only = op->getNumOperands() == 1 ? op->getOperand(0).getDefiningOp() : nullptr;
+  if (only && only->hasOneUse() && ofWeights.contains(only))
+    return canGoTo(chunk, only, ofWeights);
   llvm::SmallDenseSet<Value> crossing;
   for (Value operand : op->getOperands()) {
     auto isThere = [&](Operation *other) {
       auto found = placed.find(other);
-      return other != op && found != placed.end() && found->second.front() <= latest;
+      return other != op && found != placed.end() && found->second.front() <= chunk;
     };
     Operation *maker = operand.getDefiningOp();
     if (maker && classes.at(maker) == StageClass::Gradient && placed.contains(maker) &&
-        placed.at(maker).front() > latest && llvm::none_of(operand.getUsers(), isThere))
+        placed.at(maker).front() > chunk && llvm::none_of(operand.getUsers(), isThere))
       crossing.insert(operand);
   }
-  if (crossing.size() <= op->getNumResults())
-    placed[op] = {latest};
+  return crossing.size() <= op->getNumResults();
 }
 
 /// The chunks that have a value, once what makes it is placed; null if all have it.

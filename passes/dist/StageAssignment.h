@@ -7,6 +7,7 @@
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/StageHints.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace weft::dist {
@@ -86,7 +87,10 @@ private:
   void findHomes(StateHomes &homes);
   void placeGradients();
   void placeUpdates();
-  void followReaders(mlir::Operation *op, llvm::ArrayRef<int64_t> chunks);
+  /// Gradients of weights, and the chunks that have what they read.
+  using WeightGradients = llvm::MapVector<mlir::Operation *, ChunkSet>;
+  void followReaders(mlir::Operation *op, const WeightGradients &ofWeights);
+  bool canGoTo(int64_t chunk, mlir::Operation *op, const WeightGradients &ofWeights) const;
   void placeNumbers();
   void placeSources();
   void findAvailable();

@@ -77,28 +77,21 @@ private:
     }
   }
 
-  bool isSumOfMicrobatches(Operation *op) const {
-    if (!isa<ReshardOp>(op))
-      return false;
-    auto isPartial = [&](Value value) {
-      return llvm::any_of(
-          getPlacement(value.getType()).getValue().partial,
-          [&](const PartialAxis &partial) { return mesh.isTemporal(partial.axis); });
-    };
-    return isPartial(op->getOperand(0)) && !isPartial(op->getResult(0));
-  }
-
-  /// A sum over microbatches is kept as it is added up; other gradients as updates read them.
+  /// A sum over microbatches is kept as it is added up; other gradients as updates read them, but
+  /// for what is made of such sums, which is there once a step.
   void addGradients(Operation *op) {
     if (chunks.classOf(op) != StageClass::Gradient)
       return;
     bool isSum = isSumOfMicrobatches(op);
+    auto isOfSums = [&](Value operand) { return ofSums.contains(operand.getDefiningOp()); };
+    if (isSum || llvm::any_of(op->getOperands(), isOfSums))
+      ofSums.insert(op);
     auto isUpdate = [&](Operation *reader) {
       return !reader->hasTrait<OpTrait::IsTerminator>() &&
              chunks.classOf(reader) == StageClass::Optimizer;
     };
     for (Value value : op->getResults())
-      if (llvm::any_of(value.getUsers(), isUpdate))
+      if (isSum || (!ofSums.contains(op) && llvm::any_of(value.getUsers(), isUpdate)))
         for (int64_t chunk : chunks.of(op))
           rows[size_t(chunk)].gradientBytes += localBytes(isSum ? op->getOperand(0) : value);
   }
@@ -108,6 +101,7 @@ private:
   const Mesh &mesh;
   ArrayRef<int32_t> place;
   std::vector<ChunkRow> rows;
+  llvm::DenseSet<Operation *> ofSums; ///< of gradients over microbatches, and made of them
 };
 
 } // namespace

@@ -48,8 +48,8 @@ struct PhaseOptions {
   /// Without axes: one device.
   Mesh mesh;
   std::vector<dist::PlacementRule> place;
-  /// `place` was said of more blocks and axes than there are: what it names of the rest is left
-  /// out.
+  /// The program has fewer blocks than the model, and `place` was said of more blocks and axes than
+  /// there are: what it names of the rest is left out, and no gradient's addends are taken for far.
   bool isPart = false;
   /// Names of axes that split the batch; nothing: dp if the mesh has it.
   std::optional<std::vector<std::string>> batchAxes;

@@ -46,7 +46,9 @@ class Assembler {
 public:
   Assembler(const ModelAccount &model, const Layout &layout, const Assembly &options)
       : model(model), shared(sharedOf(model)), layout(layout), options(options),
-        data(layout.size(Role::Data)) {}
+        data(layout.size(Role::Data)),
+        sharedGradient(shared.stateBytes[size_t(cost::StateClass::Gradient)]),
+        accumulatesApart(layout.microbatches > 1 && (layout.zero < 2 || data == 1)) {}
 
   std::optional<cost::StepAccount> run(std::string &error) {
     for (Role role : layout.order)
@@ -114,8 +116,8 @@ private:
     splitState(chunk);
     chunk.forwardBytes = isLast ? 0 : model.borderBytes;
     chunk.backwardBytes = isFirst ? 0 : model.borderBytes;
-    if (stages > 1)
-      addCrossing(chunk, isLast);
+    if (sharedGradient > 0)
+      addShared(chunk, isFirst, isLast);
     chunk.transientBytes = model.transientBytes;
     chunk.updateTransientBytes = model.updateTransientBytes * (count + 1) / (model.blocks + 1);
     // What is made for gradients of weights is alive for a block only, unless they are put off.
@@ -129,19 +131,36 @@ private:
     return chunk;
   }
 
-  /// The gradient of what the first and the last stage share goes to the first in each microbatch,
-  /// and what it comes to back to the last: all stages come to that, as to a collective.
-  void addCrossing(cost::Chunk &chunk, bool isLast) const {
-    int64_t bytes = shared.stateBytes[size_t(cost::StateClass::Gradient)];
-    if (bytes == 0)
-      return;
-    if (isLast)
-      chunk.backwardBytes += bytes;
-    Communication sum;
-    sum.kind = CollectiveKind::Send;
-    sum.bytes = layout.zero >= 1 ? ceilDiv(bytes, data) : bytes;
-    sum.axes = {account.stages};
-    chunk.update.insert(chunk.update.begin(), {{Item::of(std::move(sum))}, 1, false});
+  /// What is read before the blocks and behind them has its gradient from both. Over microbatches
+  /// these addends are accumulated apart and added once a step (passes/dist/FarAddends.h), unless
+  /// their sum is reduced in every microbatch. To the first of several stages the last one's goes,
+  /// and back what the sum comes to; once a step all stages come to that, as to a collective.
+  void addShared(cost::Chunk &chunk, bool isFirst, bool isLast) const {
+    std::vector<Item> once;
+    auto send = [&](int64_t bytes) {
+      Communication sum;
+      sum.kind = CollectiveKind::Send;
+      sum.bytes = bytes;
+      sum.axes = {account.stages};
+      once.push_back(Item::of(std::move(sum)));
+    };
+    bool isWhole = isFirst && isLast;
+    if (accumulatesApart && isLast) {
+      cost::Blocks &gradients = putsOff ? chunk.weight : chunk.backward;
+      gradients.insert(gradients.begin(), {{Item::of(accumulationOf(sharedGradient))}, 1, false});
+    }
+    if (accumulatesApart && isWhole)
+      chunk.stateBytes[size_t(cost::StateClass::Gradient)] += sharedGradient;
+    if (accumulatesApart && !isWhole)
+      send(sharedGradient);
+    if (accumulatesApart && isFirst)
+      once.push_back(Item::of(accumulationOf(sharedGradient)));
+    if (!accumulatesApart && isLast && !isWhole)
+      chunk.backwardBytes += sharedGradient;
+    if (!isWhole)
+      send(layout.zero >= 1 ? ceilDiv(sharedGradient, data) : sharedGradient);
+    if (!once.empty())
+      chunk.update.insert(chunk.update.begin(), {std::move(once), 1, false});
   }
 
   Communication over(CollectiveKind kind, cost::Role role, int64_t bytes) const {
@@ -267,6 +286,8 @@ private:
   const Layout &layout;
   const Assembly &options;
   int64_t data;
+  int64_t sharedGradient; // bytes
+  bool accumulatesApart;  // its addends
   int32_t dataAxis = -1, tensorAxis = -1;
   bool putsOff = false; // gradients of weights
   cost::StepAccount account;

@@ -1,4 +1,5 @@
 // RUN: weft-opt %s --dist-insert-reshards --dist-verify-spmd --split-input-file | FileCheck %s
+// RUN: weft-opt %s --dist-insert-reshards=part --dist-verify-spmd --split-input-file | FileCheck %s --check-prefix=PART
 
 #mesh = #dist.mesh<["tp"=2]>
 module attributes {dist.mesh = #mesh} {
@@ -65,5 +66,60 @@ func.func @settled(%x: tensor<8x4xf32> {dist.placement = #dist.placement<#mesh, 
   // CHECK-NEXT: nn.exp %[[X]]
   %0 = nn.exp %x {dist.operands = [#dist.placement<#mesh, [8, 4{"tp"}]>]} : (tensor<8x4xf32>) -> tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<[temporal "mb"=2]>
+#rows = #dist.placement<#mesh, [8{"mb"}, 4]>
+#sum = #dist.placement<#mesh, [4, 4]>
+module attributes {dist.mesh = #mesh} {
+// A weight is read first and last. Over microbatches its gradient's addends, made far from each other, are summed up each
+// where it is made, and added behind both sums. In a part of a model nothing is known to be far.
+// PART-LABEL: func @far_addends
+// PART-NOT: dist.reshard
+// PART: nn.add {{.*}}partial = sum["mb"]>>
+// PART-NEXT: dist.reshard
+// CHECK-LABEL: func @far_addends
+func.func @far_addends(%x: tensor<8x4xf32> {dist.placement = #rows}, %y: tensor<8x4xf32> {dist.placement = #rows}) -> (tensor<4x4xf32> {dist.placement = #sum}) {
+  // CHECK: %[[LAST:.+]] = nn.contract {{.*}}partial = sum["mb"]>>
+  // CHECK-NEXT: %[[LASTS:.+]] = dist.reshard %[[LAST]] {{.*}} -> tensor<4x4xf32, #dist.placement<#mesh, [4, 4]>>
+  %last = nn.contract %x, %y lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %0 = nn.exp %y {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.exp %0 {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  // CHECK: %[[FIRST:.+]] = nn.contract {{.*}}partial = sum["mb"]>>
+  // CHECK-NEXT: %[[FIRSTS:.+]] = dist.reshard %[[FIRST]] {{.*}} -> tensor<4x4xf32, #dist.placement<#mesh, [4, 4]>>
+  %first = nn.contract %x, %1 lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  // CHECK-NEXT: %[[BOTH:.+]] = nn.add %[[LASTS]], %[[FIRSTS]]
+  // CHECK-NEXT: return %[[BOTH]]
+  %both = nn.add %last, %first {nn.role = "weight_gradient"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %both : tensor<4x4xf32>
+}
+
+// Kept split, it is reduced in every microbatch, and is one sum.
+// CHECK-LABEL: func @reduced_each_microbatch
+func.func @reduced_each_microbatch(%x: tensor<8x4xf32> {dist.placement = #rows}, %y: tensor<8x4xf32> {dist.placement = #rows}) -> (tensor<4x4xf32> {dist.placement = #sum}) {
+  %last = nn.contract %x, %y lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %0 = nn.exp %y {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.exp %0 {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %first = nn.contract %x, %1 lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  // CHECK: nn.add {{.*}}partial = sum["mb"]>>
+  // CHECK-NEXT: dist.reshard
+  %both = nn.add %last, %first {nn.role = "weight_gradient", dist.step_part = "microbatch"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %both : tensor<4x4xf32>
+}
+
+// What is made side by side, as a recurrence makes its steps' addends, is one sum.
+// CHECK-LABEL: func @near_addends
+func.func @near_addends(%x: tensor<8x4xf32> {dist.placement = #rows}, %y: tensor<8x4xf32> {dist.placement = #rows}) -> (tensor<4x4xf32> {dist.placement = #sum}) {
+  %0 = nn.exp %y {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.exp %0 {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %last = nn.contract %x, %y lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %first = nn.contract %x, %1 lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  // CHECK: nn.add {{.*}}partial = sum["mb"]>>
+  // CHECK-NEXT: dist.reshard
+  %both = nn.add %last, %first {nn.role = "weight_gradient"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %both : tensor<4x4xf32>
 }
 }

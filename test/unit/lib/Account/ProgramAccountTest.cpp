@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t kLayers = 4, kHidden = 32, kHeads = 4, kVocab = 64, kSeq = 16, kBatch = 16;
 constexpr int64_t kTokens = kBatch * kSeq;
+constexpr int64_t kTableBytes = kVocab * kHidden * 4;
 /// Products of a forward pass: of each layer query, key and value, projection and two of the
 /// feed-forward part, which is four times as wide; of the logits.
 constexpr int64_t kForwardGemms =
@@ -145,8 +146,18 @@ TEST_F(AccountTest, StagesShareTheWholeAndSendToEachOther) {
   constexpr int64_t kResidual = kTokens / 2 / 4 * kHidden * 4;
   EXPECT_GE(account.chunks[0].forwardBytes, kResidual);
   EXPECT_LT(account.chunks[0].forwardBytes, 2 * kResidual);
-  // With it goes the gradient of the table, which the logits share with the look-up.
-  EXPECT_EQ(account.chunks[1].backwardBytes, kResidual + kVocab * kHidden * 4);
+  EXPECT_EQ(account.chunks[1].backwardBytes, kResidual);
+  // Once a step goes the gradient of the table, which the logits share with the look-up, and back.
+  for (const cost::Chunk &chunk : account.chunks) {
+    int64_t sent = 0;
+    forEach(chunk.update, [&](const cost::Item &item, int64_t times) {
+      if (!item.isWork && item.communication.kind == runtime::CollectiveKind::Send)
+        sent += times * item.communication.bytes;
+    });
+    EXPECT_EQ(sent, 2 * kTableBytes);
+  }
+  // Where it is reduced in each microbatch it goes with each.
+  EXPECT_EQ(accountOf({"pp=2,dp=2", 4, 2}).chunks[1].backwardBytes, kResidual + kTableBytes);
   EXPECT_EQ(account.chunks[1].forwardBytes, 0);
   EXPECT_GT(flopsOf(account.chunks[0].forward, cost::Shape::Kind::Gemm), 0);
   EXPECT_GT(account.chunks[0].keptForBackward, account.chunks[0].forwardBytes);
@@ -223,8 +234,9 @@ TEST_F(AccountTest, GradientsAreKeptOverMicrobatchesAsTheyAreStored) {
     return accountOf(wanted).chunks[0].stateBytes[size_t(cost::StateClass::Gradient)];
   };
   int64_t parameters = accountOf({""}).chunks[0].stateBytes[size_t(cost::StateClass::Parameter)];
-  EXPECT_GE(gradients({"", 4}), parameters);
-  EXPECT_LE(gradients({"", 4}), parameters + 64);
+  // Of the table there are two: one of the logits, one of the look-up.
+  EXPECT_GE(gradients({"", 4}), parameters + kTableBytes);
+  EXPECT_LE(gradients({"", 4}), parameters + kTableBytes + 64);
   EXPECT_LE(gradients({"dp=4", 4, 2}), parameters / 4 + 4096);
 }
 

@@ -196,6 +196,9 @@ TEST(ModelAccounts, BlocksAreInTheirOrderHoweverManyThereAre) {
   }
 }
 
+/// Operations that add a gradient of 120 bytes to another.
+constexpr int64_t kAdding = 30;
+
 TEST(ModelAccounts, StagesShareTheBlocks) {
   EXPECT_EQ(blocksOfStages(8, 4, 0, 0), (std::vector<int64_t>{2, 2, 2, 2}));
   // What stands behind takes as long as two blocks.
@@ -212,17 +215,9 @@ TEST(ModelAccounts, StagesShareTheBlocks) {
   EXPECT_EQ(flopsOf(first.forward), 10 + 4 * 7);
   EXPECT_EQ(flopsOf(last.forward), 20 + 4 * 7);
   EXPECT_EQ(flopsOf(first.backward), 26 + 4 * 6);
-  EXPECT_EQ(flopsOf(last.backward), 11 + 4 * 6);
+  EXPECT_EQ(flopsOf(last.backward), 11 + 4 * 6 + kAdding);
   EXPECT_EQ(first.forwardBytes, 16);
   EXPECT_EQ(last.forwardBytes, 0);
-  // With it goes the gradient of what both hold, and once a step what it comes to.
-  EXPECT_EQ(last.backwardBytes, 16 + 120);
-  for (const cost::Chunk *chunk : {&first, &last}) {
-    const Item &sent = chunk->update.front().items.front();
-    EXPECT_FALSE(sent.isWork);
-    EXPECT_EQ(sent.communication.bytes, 120);
-    EXPECT_EQ(sent.communication.axes, std::vector<int32_t>{account->stages});
-  }
   // Of more stages those between have a part in it, too: nobody waits for ever.
   layout.size(Role::Stages) = 4;
   auto longer = assemble(model, layout, {}, error);
@@ -231,6 +226,49 @@ TEST(ModelAccounts, StagesShareTheBlocks) {
   // Both hold the tied embedding.
   EXPECT_EQ(state(first, cost::StateClass::Parameter), 60 + 40);
   EXPECT_EQ(state(last, cost::StateClass::Parameter), 40 + 40 + 60);
+}
+
+TEST(ModelAccounts, WhatTheFirstAndTheLastReadHasTwoSums) {
+  ModelAccount model = modelOf(sampleOf(2), sampleOf(3), 8), alone = model;
+  model.sharedBytes = 60;
+  auto chunksOf = [](const ModelAccount &model, int64_t stages, int64_t microbatches,
+                     int64_t zero = 0) {
+    Layout layout;
+    layout.size(Role::Stages) = stages;
+    layout.size(Role::Data) = 2;
+    layout.microbatches = microbatches;
+    layout.zero = zero;
+    std::string error;
+    auto account = assemble(model, layout, {}, error);
+    EXPECT_TRUE(account) << error;
+    return account->chunks;
+  };
+  auto onceOf = [](const cost::Chunk &chunk) { return lineOf({chunk.update.front()}); };
+  auto gradientOf = [](const cost::Chunk &chunk) {
+    return state(chunk, cost::StateClass::Gradient);
+  };
+  // Each adds its own up, and once a step the last one's is added to the first one's.
+  std::vector<cost::Chunk> two = chunksOf(model, 2, 4), apart = chunksOf(alone, 2, 4);
+  EXPECT_EQ(two[1].backwardBytes, 16);
+  EXPECT_EQ(onceOf(two[0]), "1(S120 30 S120)");
+  EXPECT_EQ(onceOf(two[1]), "1(S120 S120)");
+  EXPECT_EQ(flopsOf(two[1].backward) - flopsOf(apart[1].backward), kAdding);
+  EXPECT_EQ(gradientOf(two[1]) - gradientOf(apart[1]), 120);
+  // One stage has both sums, of which replicas add up one.
+  cost::Chunk whole = chunksOf(model, 1, 4).front(), one = chunksOf(alone, 1, 4).front();
+  EXPECT_EQ(onceOf(whole), "1(30)");
+  EXPECT_EQ(flopsOf(whole.backward) - flopsOf(one.backward), kAdding);
+  EXPECT_EQ(gradientOf(whole) - gradientOf(one), 120);
+  EXPECT_EQ(lineOf(whole.sums), lineOf(one.sums));
+  // In one microbatch, or reduced in each, it is one sum: what the last one makes goes with that.
+  for (auto [microbatches, zero, sent] : {std::tuple(1, 0, 120), std::tuple(4, 2, 60)}) {
+    two = chunksOf(model, 2, microbatches, zero);
+    EXPECT_EQ(two[1].backwardBytes, 16 + 120);
+    for (const cost::Chunk &chunk : two)
+      EXPECT_EQ(onceOf(chunk), "1(S" + std::to_string(sent) + ")");
+    EXPECT_EQ(gradientOf(chunksOf(model, 1, microbatches, zero).front()),
+              gradientOf(chunksOf(alone, 1, microbatches, zero).front()));
+  }
 }
 
 TEST(ModelAccounts, ZeroSplitsState) {
