@@ -7,8 +7,8 @@
 
 namespace weft::rt {
 
-/// Of a command whose library may add up as its parts end, so that runs differ in bits: what a model
-/// says instead to have the same in every run. Of all others nothing.
+/// Of a command whose library may add up as its parts end, so that runs differ in bits: what a
+/// model says instead to have the same in every run. Of all others nothing.
 llvm::StringRef orderedFormOf(mlir::Operation *command);
 
 } // namespace weft::rt
