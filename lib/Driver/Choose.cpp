@@ -93,6 +93,8 @@ private:
   int begin() {
     program.options.phases.mesh = {};
     Compilation imported = program.clone();
+    if (dist::hasDeviceConfigurations(imported.getModule()))
+      configured.emplace(imported.clone());
     if (failed(program.runTo(Phase::Graph)))
       return messages.failed(program.compilerIsToBlame());
     sampler.emplace(program, std::move(imported));
@@ -343,10 +345,12 @@ private:
   }
 
   /// Nothing if the compiler refuses the layout. It cuts stages by itself where a person said what
-  /// nodes cost, and where its blocks are others than the account's: those of a model whose layers
-  /// differ in more than their ops, by turns.
+  /// nodes cost, where the model file says of which stages they are, and where its blocks are
+  /// others than the account's: those of a model whose layers differ in more than their ops, by
+  /// turns.
   std::optional<int> evaluateQuietly(Candidate &candidate, Evaluation &evaluation) {
-    if (!program.options.phases.stageCosts.empty())
+    if (!program.options.phases.stageCosts.empty() ||
+        (configured && dist::asksForStages(configured->getModule(), candidate.layout.devices())))
       candidate.stageBlocks.clear();
     std::optional<int> code = evaluateAsCut(candidate, evaluation);
     if (code || stagesOf(candidate).empty() || !choice.stages.empty())
@@ -359,12 +363,17 @@ private:
   }
 
   std::optional<int> evaluateAsCut(const Candidate &candidate, Evaluation &evaluation) {
-    Compilation copy = program.clone();
+    Compilation copy = configured ? configured->clone() : program.clone();
     setLayout(copy.options.phases, candidate);
+    // The plan says so, lest the file be asked.
+    if (configured && copy.options.phases.mesh.axes.empty())
+      copy.options.phases.mesh = *Mesh::parse(planner::kOneDevice);
     std::string error;
     ScopedDiagnosticHandler first(&program.getContext(), [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
         error = diagnostic.str();
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
+        evaluation.warnings.push_back({diagnostic.getLocation(), diagnostic.str()});
       return success();
     });
     FailureOr<int> code = evaluate(copy, options, "", evaluation,
@@ -512,6 +521,8 @@ private:
   const Messages &messages;
   Choice &choice;
   Cluster cluster;
+  /// A model whose file says where its parts are: how much of that is obeyed depends on the mesh.
+  std::optional<Compilation> configured;
   std::optional<Sampler> sampler;
   planner::Space space;
   /// By how much more than the account says finalists needed as compiled.

@@ -8,6 +8,7 @@
 #include "weft/Cost/Cluster.h"
 #include "weft/Pipeline/Check.h"
 #include "weft/Pipeline/Generate.h"
+#include "weft/Planner/Plan.h"
 #include "weft/Sharding/Mesh.h"
 #include "weft/Target/Target.h"
 
@@ -507,7 +508,8 @@ llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string
     return options;
   }
   if (!options.planFile.empty()) {
-    auto merged = withPlan(arguments, options.planFile, flags.given(), "--mesh", "");
+    auto merged =
+        withPlan(arguments, options.planFile, flags.given(), "--mesh", planner::kOneDevice);
     return merged ? parseOptions(*merged, resumes) : merged.takeError();
   }
   if (std::string wrong = checkOptions(options, resumes); !wrong.empty())

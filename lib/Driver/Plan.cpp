@@ -108,6 +108,8 @@ private:
                  : printText(choice, asked.question.top, llvm::outs());
     if (!choice.isFound())
       return DoesNotFit;
+    for (const auto &[loc, text] : choice.evaluation.warnings)
+      emitWarning(loc) << text;
     printWhy(choice.evaluation);
     if (int code = writePage(choice.evaluation, forecastOf(choice)))
       return code;

@@ -6,6 +6,7 @@
 #include "weft/Cost/SimulateStep.h"
 #include "weft/Explain/Document.h"
 
+#include "mlir/IR/Location.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -32,6 +33,8 @@ struct Evaluation {
   bool isScheduled = false;
   /// Compiled as the flags say: the arena is that of weft-compile with the same flags.
   bool isExact = false;
+  /// What the compiler warned of, if nobody heard it.
+  std::vector<std::pair<mlir::Location, std::string>> warnings;
   explain::Document document;
   std::string program; // of the document, that the account is of
   /// Of the account's updates, by name.

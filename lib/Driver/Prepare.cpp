@@ -68,10 +68,11 @@ int driver::checkCommandLine(const Options &options, const std::string &program)
   return isModelFile(options.model) ? checkTarget(options, program) : int(Ok);
 }
 
-/// Without --mesh a model that has device configurations is asked for its own.
+/// Without --mesh a model that has device configurations is asked for its own, unless the planner
+/// chooses.
 static int settleMesh(ModuleOp module, Options &options) {
   Mesh &mesh = options.compile.phases.mesh;
-  if (mesh.axes.empty())
+  if (mesh.axes.empty() && !options.isAuto)
     if (auto configured = dist::configuredMesh(module, kStageAxis)) {
       mesh = configured->mesh;
       options.given.push_back({"--mesh", toString(mesh)});

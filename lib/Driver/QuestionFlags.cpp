@@ -83,7 +83,7 @@ bool weft::driver::isOfQuestion(llvm::StringRef flag) {
 llvm::Expected<std::vector<std::string>>
 weft::driver::withPlan(const std::vector<std::string> &arguments, const std::string &file,
                        const std::vector<FlagTable::Given> &given, const std::string &meshFlag,
-                       const std::string &noMesh) {
+                       const std::string &oneDevice) {
   std::vector<std::string> merged;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--plan")
@@ -105,10 +105,7 @@ weft::driver::withPlan(const std::vector<std::string> &arguments, const std::str
                            *plan->mesh + "' has " + std::to_string(mesh->deviceCount()) +
                            "; change one of them");
   std::vector<std::string> added;
-  std::vector<std::pair<std::string, std::string>> said = plan->flags();
-  if (plan->mesh && plan->mesh->empty() && !noMesh.empty())
-    said.push_back({"--mesh", noMesh});
-  for (auto [flag, value] : said) {
+  for (auto [flag, value] : plan->flags(oneDevice)) {
     if (flag == "--mesh")
       flag = meshFlag;
     bool isSaid = false;

@@ -51,6 +51,12 @@ struct ConfiguredMesh {
 };
 std::optional<ConfiguredMesh> configuredMesh(mlir::ModuleOp module, llvm::StringRef stages);
 
+/// Whether the model has device configurations, of whatever number of devices.
+bool hasDeviceConfigurations(mlir::ModuleOp module);
+
+/// Whether one of them that is for so many devices says that nodes are on several stages.
+bool asksForStages(mlir::ModuleOp module, int64_t devices);
+
 } // namespace weft::dist
 
 #endif // WEFT_PASSES_DIST_DEVICESPECS_H

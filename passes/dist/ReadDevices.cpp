@@ -258,6 +258,16 @@ struct ReadDevices : impl::DistReadDevicesBase<ReadDevices> {
 
 } // namespace
 
+bool hasDeviceConfigurations(ModuleOp module) { return !configurationsOf(module).empty(); }
+
+bool asksForStages(ModuleOp module, int64_t devices) {
+  return llvm::any_of(configurationsOf(module), [&](const auto &entry) {
+    Reader reader(module, Mesh(), entry.first, /*tells=*/false);
+    reader.run();
+    return entry.second == devices && reader.stages > 1;
+  });
+}
+
 std::optional<ConfiguredMesh> configuredMesh(ModuleOp module, StringRef stages) {
   SmallVector<std::pair<std::string, int64_t>> all = configurationsOf(module);
   // Mesh::parse has the same bound.

@@ -135,12 +135,12 @@ void addQuestionFlags(runtime::FlagTable &flags, ActsTable &acts, Question &ques
 /// Whether it is one of those.
 bool isOfQuestion(llvm::StringRef flag);
 /// `arguments` without --plan, and with the flags that the plan in `file` says and `given` does
-/// not. `meshFlag` is what --mesh is called there, and `noMesh` its value for one process; "": that
-/// is what it means not to be given. Fails where both say something else.
+/// not. `meshFlag` is what --mesh is called there, and `oneDevice` its value for one process. Fails
+/// where both say something else.
 llvm::Expected<std::vector<std::string>>
 withPlan(const std::vector<std::string> &arguments, const std::string &file,
          const std::vector<runtime::FlagTable::Given> &given, const std::string &meshFlag,
-         const std::string &noMesh);
+         const std::string &oneDevice);
 /// Reads `dp=2,tp=2`; returns what is wrong, or nothing.
 std::string takeMesh(const std::string &text, Mesh &target);
 /// Whether flags that say what is made, and are right by themselves, fit together.

@@ -10,6 +10,9 @@
 
 namespace weft::planner {
 
+/// A mesh of one device, for which a model is not asked for its own.
+constexpr const char *kOneDevice = "dp=1";
+
 /// How a program is split. What is not there a plan does not say.
 struct Plan {
   /// What it was made for; "" and 0 if it does not say.
@@ -23,8 +26,10 @@ struct Plan {
   std::optional<double> stepSeconds;
   std::optional<int64_t> memoryBytes;
 
-  /// What it says as flags of weft-compile with their values, in the order of the fields.
-  std::vector<std::pair<std::string, std::string>> flags() const;
+  /// What it says as flags of weft-compile with their values, in the order of the fields; of one
+  /// device `oneDevice` is the mesh.
+  std::vector<std::pair<std::string, std::string>>
+  flags(const std::string &oneDevice = kOneDevice) const;
 };
 
 /// All of a layout; what does not matter, as a schedule without stages, is not said.

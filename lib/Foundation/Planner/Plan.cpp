@@ -70,14 +70,14 @@ std::vector<std::pair<std::string, std::string>> fieldsOf(const Plan &plan) {
 
 } // namespace
 
-std::vector<std::pair<std::string, std::string>> Plan::flags() const {
+std::vector<std::pair<std::string, std::string>> Plan::flags(const std::string &oneDevice) const {
   std::vector<std::pair<std::string, std::string>> flags;
   auto add = [&](const char *flag, const std::optional<std::string> &value) {
     if (value)
       flags.push_back({flag, *value});
   };
-  if (mesh && !mesh->empty())
-    add("--mesh", mesh);
+  if (mesh)
+    flags.push_back({"--mesh", mesh->empty() ? oneDevice : *mesh});
   add("--batch-axes", batchAxes);
   if (microbatches)
     flags.push_back({"--microbatches", std::to_string(*microbatches)});
