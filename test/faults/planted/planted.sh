@@ -94,8 +94,8 @@ check() {
 
 # targets TEST: what must be built for it. Scripts get programs as arguments, or the folder of all of them.
 targets() {
-  local tools="weft-compile weft-run weft-opt weft-reduce weft-toy weft-translate weft-data weft-schedule weft-iopddl"
-  tools+=" weft-lsp-server weft_runtime"
+  local tools="weft-compile weft-run weft-opt weft-plan weft-reduce weft-toy weft-translate weft-data weft-schedule weft-iopddl"
+  tools+=" weft-lsp-server weft-spmd-check weft-cuda-kernels weft_runtime"
   [ "${1%%:*}" != lit ] || { echo "$tools"; return; }
   ctest --test-dir "$build" -N -V -R "^$1\$" 2>/dev/null | sed -n 's/^[0-9]*: Test command: //p' | tr -d '"' | tr ' ' '\n' |
     while read -r word; do

@@ -110,3 +110,19 @@ func.func @read_between(%dy: tensor<256x64xbf16>, %w: tensor<64x256xbf16>, %s: t
   %dx = nn.tanh %ds : tensor<256x256xbf16>
   return %dx, %dv, %dw : tensor<256x256xbf16>, tensor<64x256xbf16>, tensor<64x256xbf16>
 }
+
+// -----
+
+// Nor where a kernel behind both reads it, which cannot run with them: it is kept for that one in any case.
+// CHECK-LABEL: func.func @read_behind
+// CHECK-COUNT-3: rt.fusion kernel
+func.func @read_behind(%dy: tensor<256x64xbf16>, %w: tensor<64x256xbf16>, %s: tensor<256x256xbf16>, %u: tensor<256x256xbf16>) -> (tensor<256x256xbf16>, tensor<64x256xbf16>, tensor<256x256xbf16>) {
+  %g = nn.contract %dy, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<64x256xbf16>) -> tensor<256x256xbf16>
+  %du = nn.mul %g, %s : tensor<256x256xbf16>
+  %dw = nn.contract %dy, %du lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x64xbf16>, tensor<256x256xbf16>) -> tensor<64x256xbf16>
+  %ds = nn.mul %g, %u : tensor<256x256xbf16>
+  %dx = nn.tanh %ds : tensor<256x256xbf16>
+  %p = nn.contract %du, %s lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x256xbf16>, tensor<256x256xbf16>) -> tensor<256x256xbf16>
+  %dt = nn.mul %g, %p : tensor<256x256xbf16>
+  return %dx, %dw, %dt : tensor<256x256xbf16>, tensor<64x256xbf16>, tensor<256x256xbf16>
+}
