@@ -110,6 +110,26 @@ func.func @reduced_each_microbatch(%x: tensor<8x4xf32> {dist.placement = #rows},
   return %both : tensor<4x4xf32>
 }
 
+// Of three addends none is apart: the far one would make each of the near ones another accumulator, and a number of them would be
+// needed both in the microbatch and behind it.
+// CHECK-LABEL: func @three_addends
+func.func @three_addends(%x: tensor<8x4xf32> {dist.placement = #rows}, %y: tensor<8x4xf32> {dist.placement = #rows}) -> (tensor<4x4xf32> {dist.placement = #sum}) {
+  %last = nn.contract %x, %y lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %0 = nn.exp %y {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.exp %0 {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %2 = nn.exp %1 {nn.role = "input_gradient"} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %3 = nn.contract %x, %2 lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  // CHECK: nn.add {{.*}}partial = sum["mb"]>>
+  %4 = nn.add %last, %3 {nn.role = "weight_gradient"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %5 = nn.contract %y, %2 lhs = [2, 0] rhs = [2, 1] result = [0, 1] accumulate = f32 {nn.role = "weight_gradient"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  // CHECK: nn.add {{.*}}partial = sum["mb"]>>
+  // CHECK-NEXT: dist.reshard
+  // CHECK-NOT: dist.reshard
+  // CHECK: return
+  %6 = nn.add %4, %5 {nn.role = "weight_gradient"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %6 : tensor<4x4xf32>
+}
+
 // What is made side by side, as a recurrence makes its steps' addends, is one sum.
 // CHECK-LABEL: func @near_addends
 func.func @near_addends(%x: tensor<8x4xf32> {dist.placement = #rows}, %y: tensor<8x4xf32> {dist.placement = #rows}) -> (tensor<4x4xf32> {dist.placement = #sum}) {
