@@ -14,7 +14,7 @@ unsupported=$(awk '/^Unsupported Tests/ { on = 1; next } !/^ +weft :: / { on = 0
 [ -z "$unsupported" ] || skipped=$((skipped + $(wc -l <<< "$unsupported")))
 # Tests inside of a program, with the reason that GoogleTest tells in front of them.
 inside=$(awk '/^\[ RUN / { why = "" } told { why = $0; told = 0 } /: Skipped$/ { told = 1 }
-  /^\[  SKIPPED \] .*\)$/ { sub(",$", "", $4); print "  " $4 (why == "" ? "" : ": " why) }' "$output" | sort -u)
+  /^\[  SKIPPED \] .* \([0-9]+ ms\)$/ { sub(",$", "", $4); print "  " $4 (why == "" ? "" : ": " why) }' "$output" | sort -u)
 [ -z "$inside" ] || skipped=$((skipped + $(wc -l <<< "$inside")))
 if [ "$total" -eq 0 ]; then
   echo "no test ran"

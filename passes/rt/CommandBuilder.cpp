@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::rt;
 
-static bool isSpecRoot(Operation *op) { return specKind(op) != SpecKind::View; }
+static bool isSpecRoot(Operation *op) { return isa<PutOp>(op) || specKind(op) != SpecKind::View; }
 
 /// The call that writes what `put` would copy, or null.
 static CallOp callThatPlaces(PutOp put) {

@@ -227,9 +227,24 @@ void FusionChoice::demandDense(Operation *user, unsigned operand) {
     dense.push_back({user, operand});
 }
 
-/// A routine's kernels take its arguments to lie as buffers do.
-bool FusionChoice::mayStartAt(int64_t offset, RankedTensorType type) const {
-  return offset * elementBytes(type.getElementType()) % target.traits().kernelAlignment == 0;
+/// A routine's kernels take its arguments to start as buffers do. A view that becomes a buffer is
+/// another's start, so this is repeated until all do.
+void FusionChoice::demandStarts(Block &block) {
+  auto root = [&](Operation *op) { return isRoot(op); };
+  auto startsWell = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    std::optional<ValueLayout> layout = type ? layoutOf(value, root) : std::nullopt;
+    return !layout ||
+           layout->offset * elementBytes(type.getElementType()) % target.traits().kernelAlignment ==
+               0;
+  };
+  for (bool again = true; std::exchange(again, false);)
+    for (auto call : block.getOps<CallOp>())
+      for (unsigned i = 0; i < call->getNumOperands(); ++i)
+        if (!startsWell(call->getOperand(i))) {
+          demandDense(call, i);
+          again = true;
+        }
 }
 
 void FusionChoice::demandLayouts(Block &block) {
@@ -268,12 +283,12 @@ void FusionChoice::demandLayouts(Block &block) {
           continue;
         }
         auto layout = layoutOf(operand, root);
-        if (!layout || !isRowMajor(type.getShape(), layout->strides) ||
-            (isa<CallOp>(op) && !mayStartAt(layout->offset, type)))
+        if (!layout || !isRowMajor(type.getShape(), layout->strides))
           demandDense(&op, i);
       }
     }
   }
+  demandStarts(block);
 }
 
 Value FusionChoice::behindViews(Value value) const {

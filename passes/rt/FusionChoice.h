@@ -173,7 +173,7 @@ private:
   bool joinsGradients(mlir::Operation *producer, mlir::Operation *consumer) const;
   bool isRoot(mlir::Operation *op) const { return classes.lookup(op) != FusionClass::Free; }
   void demandDense(mlir::Operation *user, unsigned operand);
-  bool mayStartAt(int64_t offset, mlir::RankedTensorType type) const;
+  void demandStarts(mlir::Block &block);
   /// What `value` is a view of, or the constant that it is.
   mlir::Value behindViews(mlir::Value value) const;
   /// Uses through views. False as soon as `visit` is.

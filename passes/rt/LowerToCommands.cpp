@@ -339,8 +339,10 @@ private:
     if (!moved)
       return ofPass;
     Value root = specLayout(moved).root;
-    if (specKind(op) == SpecKind::Placed)
-      return classOf(cast<OpResult>(root));
+    if (specKind(op) == SpecKind::Placed) {
+      BufferClass made = classOf(cast<OpResult>(root));
+      return made == BufferClass::Gradient || made == BufferClass::Workspace ? made : ofPass;
+    }
     auto from = buffers.lookup(root).getDefiningOp<BufferOp>();
     if (from &&
         (from.getKind() == BufferClass::Gradient || from.getKind() == BufferClass::Workspace))

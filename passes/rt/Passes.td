@@ -364,7 +364,7 @@ def RtReuseOperands : Pass<"rt-reuse-operands", "::mlir::ModuleOp"> {
     overwritten, for it would be waited for. A routine writes the rows that a loop gathers where they are
     put (`rt.placed` on the `rt.put`), if nothing else reads them: they are in no second buffer either, and no command copies them.
 
-    **Example**: test/passes/rt/reuse-operands.mlir.
+    **Example**: test/passes/rt/reuse-operands.mlir, test/passes/rt/reuse-operands-puts.mlir.
   }];
   let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
 }
@@ -405,10 +405,10 @@ def RtLowerToCommands : Pass<"rt-lower-to-commands", "::mlir::ModuleOp"> {
   let description = [{
     **Requires** `rt-hoist-constants`: every op of a program (a public function
     with a body) or routine is a view, a constant, an `rt.call`, a library fusion, an
-    `rt.dense` or a collective.
+    `rt.dense`, an `rt.put` or a collective.
 
     **Ensures** an `rt.program` for each program, all commands on stream 0 in
-    the function's order, one buffer for each value that is not a view, and an
+    the function's order, one buffer for each value that is neither a view nor a part of another (`rt.placed`), and an
     `rt.state` for each state and constant, shared by all programs. A result with
     `nn.updates` lies in its state. The function stays in the module,
     private and marked `rt.spec`: the verifier of commands compares with it. A routine becomes an `rt.program` with
@@ -481,6 +481,8 @@ def RtVerifyCommands : Pass<"rt-verify-commands", "::mlir::ModuleOp"> {
     - what a command writes shares no bytes with what it reads, but for kernels
       that overwrite an argument at the index that they read (derived anew from
       the kernel's body) and an all_reduce in place;
+    - what writes rows in place (`rt.placed`) finds the others there;
+    - what kernels and routines are given starts on multiples of the target's `kernelAlignment`;
     - communication is in the function's order, which is the same on every
       process of a stage; so are transfers, among themselves.
     A routine is judged once, against its own function: arguments lie in their blocks at its start and are not

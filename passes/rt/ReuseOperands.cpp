@@ -64,18 +64,30 @@ private:
 
   /// Lets the routine that makes rows write them where they are put, which no other then does.
   void place(PutOp put) {
-    Value root = specLayout(put.getRows()).root;
-    auto call = root.getDefiningOp<CallOp>();
+    auto isRoot = [](Operation *op) { return specKind(op) != SpecKind::View; };
+    std::optional<ValueLayout> layout = layoutOf(put.getRows(), isRoot);
+    Value root = layout ? layout->root : Value();
+    auto call = root ? root.getDefiningOp<CallOp>() : CallOp();
     func::FuncOp callee = call ? variants.calleeOf(call) : func::FuncOp();
     auto rows = cast<RankedTensorType>(put.getRows().getType());
     int64_t start = put.getStart() * rows.getDimSize(2) * elementBytes(rows.getElementType());
     if (!callee || !isRoutine(callee) || start % alignment != 0 ||
         variants.sharedArguments(call)[cast<OpResult>(root).getResultNumber()] >= 0 ||
-        (put.getInto() && !put.getInto().hasOneUse()))
+        (put.getInto() && !put.getInto().hasOneUse()) || isNewState(put))
       return;
     put->setAttr(kPlacedAttr, UnitAttr::get(put.getContext()));
     if (specKind(put) != SpecKind::Placed)
       put->removeAttr(kPlacedAttr);
+  }
+
+  /// What overwrites a state stands behind all that reads the old one; what makes its rows need not.
+  bool isNewState(PutOp put) const {
+    for (Value value = put.getResult(); value.hasOneUse(); value = value.user_begin()->getResult(0))
+      if (Operation *user = *value.user_begin(); specKind(user) == SpecKind::End)
+        return overwrittenArguments(function)[value.use_begin()->getOperandNumber()] != nullptr;
+      else if (!isa<PutOp>(user))
+        return false;
+    return false;
   }
 
   static bool isReturned(Value value) {

@@ -7,6 +7,8 @@
 #include "passes/rt/Lifetimes.h"
 #include "passes/rt/MemoryTrace.h"
 #include "passes/rt/Passes.h"
+#include "weft/Interfaces/TensorTypes.h"
+#include "weft/Target/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -28,8 +30,9 @@ namespace {
 /// where accesses are ordered (checked by OrderTrace) all others give the same.
 class ProgramVerifier {
 public:
-  ProgramVerifier(ProgramOp program, func::FuncOp spec, const SymbolTable &symbols)
-      : program(program), spec(spec), symbols(symbols), memory(program) {}
+  ProgramVerifier(ProgramOp program, func::FuncOp spec, const SymbolTable &symbols,
+                  const Target &target)
+      : program(program), spec(spec), symbols(symbols), target(target), memory(program) {}
 
   LogicalResult verify() {
     if (failed(verifyViews(spec.getBody().front())))
@@ -234,6 +237,8 @@ private:
   /// That a kernel may be in place is derived anew from its body; that a routine is, where its
   /// commands are judged. Other commands work in place or not.
   LogicalResult verifySharing(CommandInterface command) {
+    if (failed(verifyStarts(command)))
+      return failure();
     Pairs shared;
     if (auto launch = dyn_cast<LaunchOp>(*command)) {
       auto kernel = symbols.lookup<func::FuncOp>(launch.getKernelAttr().getAttr());
@@ -258,6 +263,25 @@ private:
       if (llvm::count(reads, pair.first) == 1)
         shared.insert(pair);
     return memory.verifyNoOverlap(command, shared);
+  }
+
+  /// What a kernel is given, also by a routine, starts where those of the target can read.
+  LogicalResult verifyStarts(CommandInterface command) {
+    if (!isa<InvokeOp, LaunchOp>(*command))
+      return success();
+    for (auto [i, view] : llvm::enumerate(command->getOperands())) {
+      auto type = cast<MemRefType>(view.getType());
+      SmallVector<int64_t> strides;
+      int64_t offset = 0;
+      if (type.getNumElements() > 0 && succeeded(type.getStridesAndOffset(strides, offset)) &&
+          offset * elementBytes(type.getElementType()) % target.traits().kernelAlignment != 0)
+        return command->emitError()
+               << "gives operand " << i << " at byte "
+               << offset * elementBytes(type.getElementType())
+               << " of its buffer, which is no multiple of the " << target.traits().kernelAlignment
+               << " that kernels of the target start at";
+    }
+    return success();
   }
 
   /// A call counts as a command of one stream: that of all its communication, or the one that
@@ -298,18 +322,18 @@ private:
     if (!expected)
       return failure();
     LogicalResult result = compare(command, cast<CommandInterface>(expected));
-    if (auto put = dyn_cast<PutOp>(op); put && succeeded(result))
-      result = verifyRest(command, 0, put);
-    for (OpResult made : op->getResults())
-      if (PutOp put = putOf(made); put && succeeded(result))
-        result = verifyRest(command, made.getResultNumber(), put);
-    // Whatever was wrong is reported once: from here on the result is right.
     Views writes = writesOf(expected);
     Value own;
     if (auto invoke = dyn_cast<InvokeOp>(*command)) {
       memory.clobber(invoke);
       own = invoke.getScratch();
     }
+    if (auto put = dyn_cast<PutOp>(op); put && succeeded(result))
+      result = verifyRest(command, 0, put);
+    for (OpResult made : op->getResults())
+      if (PutOp put = putOf(made); put && succeeded(result))
+        result = verifyRest(command, made.getResultNumber(), put);
+    // Whatever was wrong is reported once: from here on the result is right.
     for (auto [view, expectedView] : llvm::zip(command->getOperands(), expected->getOperands()))
       if (writes.contains(expectedView) && view != own)
         memory.write(bufferOfView(view), content(roots.lookup(bufferOfView(expectedView))));
@@ -390,6 +414,7 @@ private:
   ProgramOp program;
   func::FuncOp spec;
   const SymbolTable &symbols;
+  const Target &target;
   MemoryTrace memory;
   std::vector<Operation *> ops;
   Block placeholderBlock;
@@ -419,6 +444,9 @@ struct VerifyCommands : weft::rt::impl::RtVerifyCommandsBase<VerifyCommands> {
   }
 
   void runOnOperation() override {
+    const Target *target = targetOf(getOperation());
+    if (!target)
+      return signalPassFailure();
     SymbolTable symbols(getOperation());
     bool valid = succeeded(verifyCommunication());
     for (auto program : getOperation().getOps<ProgramOp>()) {
@@ -429,7 +457,7 @@ struct VerifyCommands : weft::rt::impl::RtVerifyCommandsBase<VerifyCommands> {
         valid = false;
         continue;
       }
-      valid &= succeeded(ProgramVerifier(program, spec, symbols).verify());
+      valid &= succeeded(ProgramVerifier(program, spec, symbols, *target).verify());
     }
     markAllAnalysesPreserved();
     if (!valid)

@@ -19,6 +19,23 @@ func.func @parts(%x: tensor<7xi64>) -> (tensor<3xi64>, tensor<3xi64>) {
   %3 = rt.call @double(%2) : (tensor<3xi64>) -> tensor<3xi64>
   return %1, %3 : tensor<3xi64>, tensor<3xi64>
 }
+
+// The second part starts well in the whole, but not in the first, which is copied.
+// CHECK-LABEL: func.func @nested
+// GPU-COUNT-2: rt.dense
+// CPU-NOT: rt.dense
+// CHECK: return
+func.func @nested(%x: tensor<8xi64>) -> (tensor<3xi64>, tensor<7xi64>) {
+  %0 = nn.slice %x starts = [1] strides = [1] : tensor<8xi64> -> tensor<7xi64>
+  %1 = nn.slice %0 starts = [1] strides = [1] : tensor<7xi64> -> tensor<3xi64>
+  %2 = rt.call @double(%1) : (tensor<3xi64>) -> tensor<3xi64>
+  %3 = rt.call @double7(%0) : (tensor<7xi64>) -> tensor<7xi64>
+  return %2, %3 : tensor<3xi64>, tensor<7xi64>
+}
+func.func private @double7(%x: tensor<7xi64>) -> tensor<7xi64> attributes {rt.routine} {
+  %0 = nn.add %x, %x : (tensor<7xi64>, tensor<7xi64>) -> tensor<7xi64>
+  return %0 : tensor<7xi64>
+}
 func.func private @double(%x: tensor<3xi64>) -> tensor<3xi64> attributes {rt.routine} {
   %0 = nn.add %x, %x : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
   return %0 : tensor<3xi64>

@@ -98,4 +98,16 @@ func.func @others(%x: tensor<3x2xf32> {nn.name = "x"}) -> (tensor<3x4xf32> {nn.n
   %13 = rt.put %12 at 0 : (tensor<1x3x2xf32>) -> tensor<3x2xf32>
   return %2, %6, %10, %13 : tensor<3x4xf32>, tensor<2x2xf32>, tensor<3x2xf32>, tensor<3x2xf32>
 }
+
+// The new value of a state is written behind all that reads the old one, which the call is not.
+// CHECK-LABEL: func.func @state
+// CHECK-NOT: rt.placed
+// CHECK: return
+func.func @state(%x: tensor<3x2xf32> {nn.name = "x"}, %s: tensor<3x2xf32> {nn.name = "s", nn.initial = 0.0 : f32})
+    -> (tensor<3x2xf32> {nn.updates = "s"}) {
+  %0 = rt.call @make(%x) : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  %1 = nn.reshape %0 : tensor<3x2xf32> -> tensor<1x3x2xf32>
+  %2 = rt.put %1 at 0 : (tensor<1x3x2xf32>) -> tensor<3x2xf32>
+  return %2 : tensor<3x2xf32>
+}
 }

@@ -239,6 +239,34 @@ func.func private @p.spec(%x: tensor<2x2xf32> {nn.name = "x"}) -> tensor<4x2xf32
 
 // -----
 
+// Kernels of a GPU, also those of routines, read 16 bytes at a time.
+module attributes {weft.target = "cuda"} {
+rt.program @copy routine [-1] streams 1 events 0 arena 0 attributes {rt.spec = @copy.spec} {
+^bb0(%x: memref<2xf32>, %y: memref<2xf32>):
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<2xf32> -> memref<2xf32>
+}
+func.func private @copy.spec(%x: tensor<2xf32>) -> tensor<2xf32> attributes {rt.routine, rt.spec} {
+  %0 = rt.dense %x : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 0] : memref<4xf32>
+  rt.input "x" %x global tensor<4xf32> placement <[4]> : memref<4xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 0] : memref<2xf32>
+  %0 = rt.view %x : memref<4xf32> to memref<2xf32, strided<[1], offset: 2>>
+  // expected-error @below {{gives operand 0 at byte 8 of its buffer, which is no multiple of the 16 that kernels of the target start at}}
+  rt.invoke @copy reads(%0 : memref<2xf32, strided<[1], offset: 2>>) writes(%y : memref<2xf32>) stream 0 {rt.origin = 1 : i64}
+  rt.output "y" %y global tensor<2xf32> placement <[2]> : memref<2xf32>
+}
+func.func private @p.spec(%x: tensor<4xf32> {nn.name = "x"}) -> tensor<2xf32> attributes {rt.spec} {
+  %0 = nn.slice %x starts = [2] strides = [1] : tensor<4xf32> -> tensor<2xf32>
+  %1 = rt.call @copy(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  return %1 : tensor<2xf32>
+}
+}
+
+// -----
+
 // Ranks communicate in one order, whatever the stream.
 #mesh = #dist.mesh<["dp"=2]>
 !due = tensor<64xf32, #dist.local<#mesh, [64], partial = sum["dp"]>>
