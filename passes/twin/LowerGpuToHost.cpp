@@ -9,9 +9,11 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 namespace weft::twin {
 #define GEN_PASS_DEF_LOWERGPUTOHOST
@@ -42,6 +44,7 @@ private:
   LogicalResult lower(Operation *op, CheckedMemory &memory);
   LogicalResult lowerGpu(Operation *op);
   LogicalResult lowerShuffle(gpu::ShuffleOp op);
+  LogicalResult lowerWarpBarrier(NVVM::SyncWarpOp op);
   Value index(Location loc, int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
@@ -216,6 +219,15 @@ LogicalResult KernelLowering::lowerShuffle(gpu::ShuffleOp op) {
   return success();
 }
 
+LogicalResult KernelLowering::lowerWarpBarrier(NVVM::SyncWarpOp op) {
+  llvm::APInt lanes;
+  if (!matchPattern(op.getMask(), m_ConstantInt(&lanes)) || !lanes.isAllOnes())
+    return op.emitOpError("is not of all lanes (mask -1), which a barrier of a warp has to be");
+  calls.call(builder, op.getLoc(), "warp_barrier", {self, integer(op.getLoc(), sites++)});
+  op->erase();
+  return success();
+}
+
 LogicalResult KernelLowering::lowerGpu(Operation *op) {
   Location loc = op->getLoc();
   Value value;
@@ -270,6 +282,8 @@ LogicalResult KernelLowering::lower(Operation *op, CheckedMemory &memory) {
   builder.setInsertionPoint(op);
   if (isa<gpu::GPUDialect>(op->getDialect()))
     return lowerGpu(op);
+  if (auto barrier = dyn_cast<NVVM::SyncWarpOp>(op))
+    return lowerWarpBarrier(barrier);
   if (isa<memref::MemRefDialect>(op->getDialect()) || isa<vector::LoadOp, vector::StoreOp>(op))
     return memory.lower(op);
   unrollVectors(op);

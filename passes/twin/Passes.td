@@ -11,7 +11,7 @@ def LowerGpuToHost : Pass<"twin-lower-gpu-to-host", "::mlir::ModuleOp"> {
   let description = [{
     **Requires** `gpu.module`s with a kernel each: a `gpu.func` on memrefs of static shape
     with `known_block_size` (one dim) and `weft.grid`, the number of its blocks; in it only
-    scf, arith, math, memref, vector and gpu.
+    scf, arith, math, memref, vector and gpu, and `nvvm.bar.warp.sync` of all lanes.
 
     **Ensures** for each kernel a function of its name and of the runtime's kernel type,
     which hands blocks [begin, end) to the emulator (runtime/emulator/Abi.h), and an

@@ -40,6 +40,9 @@ void weft_emulator_launch(const weft_emulated_kernel *kernel, int64_t begin, int
 /// Waits for all threads of the block. `site` numbers the barriers of a kernel.
 void weft_emulator_barrier(weft_emulated_thread *thread, int32_t site);
 
+/// Waits for all threads of the warp, as PTX's bar.warp.sync of all of its lanes.
+void weft_emulator_warp_barrier(weft_emulated_thread *thread, int32_t site);
+
 enum { WEFT_SHUFFLE_XOR = 0, WEFT_SHUFFLE_UP = 1, WEFT_SHUFFLE_DOWN = 2, WEFT_SHUFFLE_IDX = 3 };
 
 /// PTX's shfl.sync among segments of `width` lanes of a warp (a power of two up to 32), for which

@@ -110,6 +110,7 @@ bool Launch::beginBlock(int64_t block) {
     thread.block = block;
     thread.launch = this;
     thread.state = Thread::State::Ready;
+    thread.phase = 0;
     char *stack = hostThread().stacks.end(size_t(i), threads.size());
     if (!stack) {
       fail(block, "no memory for the stacks of " + std::to_string(kernel.threads) + " threads");
@@ -179,11 +180,16 @@ bool Launch::release() {
 bool Launch::releaseWarp(int64_t first) {
   int64_t last = std::min(first + kWarp, kernel.threads);
   int32_t site = threads[first].site;
+  Thread::State where = threads[first].state;
+  if (where != Thread::State::AtShuffle && where != Thread::State::AtWarpBarrier)
+    return false;
   for (int64_t i = first; i < last; ++i)
-    if (threads[i].state != Thread::State::AtShuffle || threads[i].site != site)
+    if (threads[i].state != where || threads[i].site != site)
       return false;
-  exchange(first, last);
+  if (where == Thread::State::AtShuffle)
+    exchange(first, last);
   for (int64_t i = first; i < last; ++i) {
+    threads[i].phase += where == Thread::State::AtWarpBarrier;
     threads[i].state = Thread::State::Ready;
     ready.push_back(i);
   }
@@ -193,7 +199,7 @@ bool Launch::releaseWarp(int64_t first) {
 /// The lane that a lane asks, as PTX's shfl defines it; none: its segment does not have it.
 static std::optional<int64_t> partner(int64_t lane, const Exchange &exchange) {
   int64_t first = lane & -int64_t(exchange.width), last = first + exchange.width - 1;
-  int64_t offset = exchange.offset & (Launch::kWarp - 1);
+  int64_t offset = exchange.offset & (kWarp - 1);
   int64_t from = lane;
   switch (exchange.mode) {
   case WEFT_SHUFFLE_XOR:
@@ -234,6 +240,8 @@ static std::string describe(const Thread &thread) {
   switch (thread.state) {
   case Thread::State::AtBarrier:
     return who + " waits at barrier " + std::to_string(thread.site);
+  case Thread::State::AtWarpBarrier:
+    return who + " waits at the warp's barrier " + std::to_string(thread.site);
   case Thread::State::AtShuffle:
     return who + " waits at shuffle " + std::to_string(thread.site);
   default:
@@ -246,7 +254,7 @@ void Launch::explainStop() {
   auto differ = [](const Thread &a, const Thread &b) {
     return a.state != b.state || (a.state != Thread::State::Ended && a.site != b.site);
   };
-  for (int64_t distance : {kWarp, kernel.threads})
+  for (int64_t distance : {int64_t(kWarp), kernel.threads})
     for (int64_t i = 0; i + 1 < kernel.threads; ++i)
       if (int64_t j = i + 1; j / distance == i / distance && differ(threads[i], threads[j]))
         return fail(threads[i].block,
@@ -266,25 +274,29 @@ void Launch::checkGuards(int64_t block) {
     fail(block, "bytes behind the shared buffers were written");
 }
 
-void Launch::barrier(Thread &thread, int32_t site) {
-  thread.state = Thread::State::AtBarrier;
+void Launch::wait(Thread &thread, Thread::State where, int32_t site) {
+  thread.state = where;
   thread.site = site;
   thread.fiber.pause();
 }
 
+void Launch::barrier(Thread &thread, int32_t site) { wait(thread, Thread::State::AtBarrier, site); }
+
+void Launch::warpBarrier(Thread &thread, int32_t site) {
+  wait(thread, Thread::State::AtWarpBarrier, site);
+}
+
 int64_t Launch::shuffle(Thread &thread, int32_t site, const Exchange &exchange) {
-  thread.state = Thread::State::AtShuffle;
-  thread.site = site;
   thread.exchange = exchange;
-  thread.fiber.pause();
+  wait(thread, Thread::State::AtShuffle, site);
   return thread.received;
 }
 
 /// Of an access; empty: it may be done.
 std::string Launch::judge(const Thread &thread, const char *address, int64_t bytes,
                           int64_t alignment, Access access) {
-  std::string error =
-      shadow.note({thread.block, int32_t(thread.thread), epoch}, address, bytes, access);
+  std::string error = shadow.note(
+      {int32_t(thread.block), int32_t(thread.thread), epoch, thread.phase}, address, bytes, access);
   if (error.empty() && !isMultiple(address, alignment))
     error = "thread " + std::to_string(thread.thread) + " accesses " + std::to_string(bytes) +
             " bytes of " + shadow.nameOf(address) + " at an address that is no multiple of " +

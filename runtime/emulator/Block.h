@@ -23,13 +23,15 @@ struct Exchange {
 
 /// A thread as kernels see it, and as a fiber.
 struct Thread : weft_emulated_thread {
-  enum class State { Ready, AtBarrier, AtShuffle, Ended };
+  enum class State { Ready, AtBarrier, AtWarpBarrier, AtShuffle, Ended };
 
   Launch *launch;
   Fiber fiber;
   State state;
   /// Of the barrier or shuffle that it waits at.
   int32_t site;
+  /// Barriers of its warp that it has passed.
+  int32_t phase;
   Exchange exchange;
   /// Of the last shuffle: as `weft_emulator_shuffle` returns it.
   int64_t received;
@@ -39,8 +41,6 @@ struct Thread : weft_emulated_thread {
 /// of shadows - is the host thread's.
 class Launch {
 public:
-  static constexpr int64_t kWarp = 32;
-
   Launch(const weft_emulated_kernel &kernel, void *const *arguments, Order order, uint64_t seed);
 
   /// Runs blocks [begin, end) until the first error.
@@ -50,6 +50,7 @@ public:
 
   // On a fiber:
   void barrier(Thread &thread, int32_t site);
+  void warpBarrier(Thread &thread, int32_t site);
   int64_t shuffle(Thread &thread, int32_t site, const Exchange &exchange);
   void access(Thread &thread, const char *address, int64_t bytes, int64_t alignment, Access access);
   void outside(Thread &thread, const char *base, int64_t dim, int64_t index, int64_t size);
@@ -62,6 +63,7 @@ private:
   bool release();
   bool releaseWarp(int64_t first);
   void exchange(int64_t first, int64_t last);
+  void wait(Thread &thread, Thread::State where, int32_t site);
   void explainStop();
   Thread &next();
   std::string judge(const Thread &thread, const char *address, int64_t bytes, int64_t alignment,

@@ -78,6 +78,10 @@ void weft_emulator_barrier(weft_emulated_thread *thread, int32_t site) {
   of(thread).launch->barrier(of(thread), site);
 }
 
+void weft_emulator_warp_barrier(weft_emulated_thread *thread, int32_t site) {
+  of(thread).launch->warpBarrier(of(thread), site);
+}
+
 int64_t weft_emulator_shuffle(weft_emulated_thread *thread, int32_t site, int32_t mode,
                               int32_t value, int32_t offset, int32_t width) {
   return of(thread).launch->shuffle(of(thread), site, {mode, value, offset, width});

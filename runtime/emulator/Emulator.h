@@ -11,11 +11,11 @@
 // of the orders that a GPU may take. A right kernel computes the same in all of them. What is an
 // error in any order is found in each:
 // - an access outside of the buffers, or by an index that its dim does not have;
-// - two threads touch the same bytes without a barrier between them, and one writes (blocks of a
-//   launch have no barrier between them). Atomic updates may meet each other;
+// - two threads touch the same bytes without a barrier between them, of their block or of their
+//   warp, and one writes (blocks of a launch have none). Atomic updates may meet each other;
 // - an address is no multiple of what an access, or an argument, promises;
 // - threads of a block do not all come to the same barrier, or those of a warp to the same
-//   shuffle; a shuffle reads a lane that the block does not have.
+//   barrier of theirs or shuffle; a shuffle reads a lane that the block does not have.
 // Shared memory starts as bytes of 0xFF or 0xA5, as the seed will: a result that depends on what no
 // thread has written differs between seeds.
 namespace weft::emulator {

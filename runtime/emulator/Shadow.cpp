@@ -11,20 +11,26 @@
 using namespace weft::emulator;
 
 /// Accesses of one kind that no access since then has made needless to remember: the last one's
-/// place, and whether there are others of its block and epoch, or of other blocks.
+/// place, and whether there are others of its warp and phase, of other warps in its epoch, or of
+/// other blocks.
 struct Shadow::Accesses {
   Place last;
-  bool any, manyThreads, manyBlocks;
+  bool any, manyThreads, manyWarps, manyBlocks;
 
   /// Whether each of them is before `who`.
   bool areBefore(const Place &who) const {
-    return !any || (last.isBefore(who) && !manyBlocks && !(manyThreads && last.epoch >= who.epoch));
+    if (!any)
+      return true;
+    bool isLater = last.epoch < who.epoch;
+    return last.isBefore(who) && !manyBlocks && !(manyWarps && !isLater) &&
+           !(manyThreads && !isLater && last.phase >= who.phase);
   }
   void add(const Place &who) {
-    bool sameBlock = any && last.block == who.block;
-    manyBlocks |= any && !sameBlock;
-    manyThreads =
-        sameBlock && last.epoch == who.epoch && (manyThreads || last.thread != who.thread);
+    manyBlocks |= any && last.block != who.block;
+    bool isInEpoch = any && last.isInEpochOf(who), isOfWarp = last.isOfWarpOf(who);
+    manyWarps = isInEpoch && (manyWarps || !isOfWarp);
+    manyThreads = isInEpoch && isOfWarp && last.phase == who.phase &&
+                  (manyThreads || last.thread != who.thread);
     last = who;
     any = true;
   }

@@ -10,14 +10,21 @@
 
 namespace weft::emulator {
 
-/// Where an access comes from: threads of a block are ordered by the barriers that it has passed
-/// (`epoch`), blocks not at all.
-struct Place {
-  int64_t block;
-  int32_t thread, epoch;
+/// Threads of a warp.
+inline constexpr int32_t kWarp = 32;
 
+/// Where an access comes from: threads of a block are ordered by the barriers that it has passed
+/// (`epoch`), those of a warp also by the warp's (`phase`), blocks not at all.
+struct Place {
+  int32_t block, thread, epoch, phase;
+
+  bool isInEpochOf(const Place &other) const {
+    return block == other.block && epoch == other.epoch;
+  }
+  bool isOfWarpOf(const Place &other) const { return thread / kWarp == other.thread / kWarp; }
   bool isBefore(const Place &later) const {
-    return block == later.block && (thread == later.thread || epoch < later.epoch);
+    return block == later.block && (thread == later.thread || epoch < later.epoch ||
+                                    (isOfWarpOf(later) && phase < later.phase));
   }
 };
 

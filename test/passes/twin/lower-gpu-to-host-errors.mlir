@@ -138,3 +138,14 @@ gpu.module @members {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @some {
+  gpu.func @some() kernel attributes {known_block_size = array<i32: 32, 1, 1>, weft.grid = 1 : i64} {
+    %lanes = arith.constant 15 : i32
+    // expected-error @below {{is not of all lanes (mask -1), which a barrier of a warp has to be}}
+    nvvm.bar.warp.sync %lanes : i32
+    gpu.return
+  }
+}

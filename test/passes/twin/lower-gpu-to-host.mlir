@@ -56,7 +56,9 @@ gpu.module @copy {
 // CHECK: arith.bitcast %[[LOW]] : i32 to f32
 // CHECK: %[[NEXT:.+]] = arith.constant 1 : i32
 // CHECK: llvm.call @weft_emulator_barrier(%{{.+}}, %[[NEXT]])
-// CHECK: %[[LAST:.+]] = arith.constant 2 : i32
+// CHECK: %[[WARP:.+]] = arith.constant 2 : i32
+// CHECK: llvm.call @weft_emulator_warp_barrier(%{{.+}}, %[[WARP]])
+// CHECK: %[[LAST:.+]] = arith.constant 3 : i32
 // CHECK: llvm.call @weft_emulator_barrier(%{{.+}}, %[[LAST]])
 gpu.module @exchange {
   gpu.func @exchange(%y: memref<4xbf16>) workgroup(%s: memref<16xf32, #gpu.address_space<workgroup>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>, weft.grid = 3 : i64} {
@@ -66,6 +68,8 @@ gpu.module @exchange {
     %v = memref.load %s[%c0] : memref<16xf32, #gpu.address_space<workgroup>>
     %r, %there = gpu.shuffle xor %v, %one, %width : f32
     gpu.barrier
+    %lanes = arith.constant -1 : i32
+    nvvm.bar.warp.sync %lanes : i32
     memref.store %r, %s[%c0] : memref<16xf32, #gpu.address_space<workgroup>>
     gpu.barrier
     gpu.return

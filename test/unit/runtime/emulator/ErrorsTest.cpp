@@ -118,6 +118,50 @@ TEST(Errors, BarriersShufflesAndAtomicsOrderWhatTheyOrder) {
       "(reads|updates); blocks run in any order");
 }
 
+TEST(Errors, AWarpsBarrierOrdersItsThreadsAlone) {
+  expectNone([](weft_emulated_thread *t, Pointers, Pointers shared) {
+    for (int i = 0; i < 3; ++i) {
+      store(t, shared[0], t->thread ^ i, i);
+      weft_emulator_warp_barrier(t, 0);
+      load(t, shared[0], t->thread ^ 5);
+      weft_emulator_warp_barrier(t, 1);
+    }
+  });
+  // All of a warp read what one of them writes next, or the one that reads last.
+  expectNone([](weft_emulated_thread *t, Pointers, Pointers shared) {
+    load(t, shared[0], t->thread / 32);
+    weft_emulator_warp_barrier(t, 0);
+    if (t->thread % 32 == 7)
+      store(t, shared[0], t->thread / 32, 1);
+  });
+  const char *race = ".*shared buffer 0.*without a barrier between them";
+  // Of the block's other warp no barrier of this one knows: whoever comes first or last.
+  expectError(
+      [](weft_emulated_thread *t, Pointers, Pointers shared) {
+        store(t, shared[0], t->thread, 1);
+        weft_emulator_warp_barrier(t, 0);
+        load(t, shared[0], (t->thread + 32) % 64);
+      },
+      race);
+  expectError(
+      [](weft_emulated_thread *t, Pointers, Pointers shared) {
+        load(t, shared[0], 0);
+        weft_emulator_warp_barrier(t, 0);
+        if (t->thread == 40)
+          store(t, shared[0], 0, 1);
+      },
+      race);
+  // Behind it a thread reads what another one writes.
+  expectError(
+      [](weft_emulated_thread *t, Pointers, Pointers shared) {
+        weft_emulator_warp_barrier(t, 0);
+        load(t, shared[0], t->thread / 32);
+        if (t->thread % 32 == 7)
+          store(t, shared[0], t->thread / 32, 1);
+      },
+      race);
+}
+
 TEST(Errors, OutsideOfBuffers) {
   expectError([](weft_emulated_thread *t, Pointers arguments,
                  Pointers) { store(t, arguments[0], 128 + t->thread, 1); },
@@ -187,6 +231,20 @@ TEST(Errors, DivergentBarriers) {
           weft_emulator_barrier(t, 0);
       },
       "kernel 'k', block [01]: thread 31 waits at barrier 0, 32 ended");
+  expectError(
+      [](weft_emulated_thread *t, Pointers, Pointers) {
+        if (t->thread != 3)
+          weft_emulator_warp_barrier(t, 0);
+      },
+      "kernel 'k', block [01]: thread 2 waits at the warp's barrier 0, 3 ended");
+  expectError(
+      [](weft_emulated_thread *t, Pointers, Pointers) {
+        if (t->thread < 40)
+          weft_emulator_warp_barrier(t, 2);
+        else
+          weft_emulator_shuffle(t, 2, WEFT_SHUFFLE_XOR, 0, 1, 32);
+      },
+      "kernel 'k', block [01]: thread 39 waits at the warp's barrier 2, 40 waits at shuffle 2");
 }
 
 TEST(Errors, InactiveLanesOfShuffles) {

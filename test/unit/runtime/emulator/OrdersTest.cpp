@@ -30,6 +30,25 @@ TEST(Orders, SharedMemoryAndBarriers) {
     }
 }
 
+/// Each warp turns its part of the buffer round, in place.
+static void reverseWarps(weft_emulated_thread *t, void *const *arguments, void *const *) {
+  int64_t first = t->block * 64 + t->thread / 32 * 32, lane = t->thread % 32;
+  int32_t other = load(t, arguments[0], first + 31 - lane);
+  weft_emulator_warp_barrier(t, 0);
+  store(t, arguments[0], first + lane, other);
+}
+
+TEST(Orders, BarriersOfWarps) {
+  for (Order order : kOrders) {
+    std::vector<int32_t> data(128);
+    for (int i = 0; i < 128; ++i)
+      data[i] = i;
+    ASSERT_EQ(Launcher().run(reverseWarps, data, order), "");
+    for (int i = 0; i < 128; ++i)
+      EXPECT_EQ(data[i], i / 32 * 32 + 31 - i % 32);
+  }
+}
+
 /// The sum of a warp's lanes in all of them, and of a block's warps in its first element.
 static void sums(weft_emulated_thread *t, void *const *arguments, void *const *shared) {
   int32_t value = load(t, arguments[0], t->block * 64 + t->thread);
