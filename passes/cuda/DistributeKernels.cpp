@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -203,15 +204,22 @@ void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
     function->setAttr(kResidentAttr, builder.getI32IntegerAttr(kReadersAhead / threads));
   GridNestEmitter emitter(elements, {thread, step, threads}, allocate,
                           workgroupBytes - kExchangeBytes - tiling.stackBytes - listBytes(kernel));
-  size_t left = tiling.nests.size();
-  for (LoopNest &nest : tiling.nests) {
-    --left;
-    if (isUnread(nest))
-      continue;
-    placement.place(nest, allocate);
+  llvm::erase_if(tiling.nests, isUnread);
+  MutableArrayRef<LoopNest> left(tiling.nests);
+  while (!left.empty()) {
+    size_t count = nestsByRow(left, threads, elements.space);
+    MutableArrayRef<LoopNest> now = left.take_front(count);
+    left = left.drop_front(count);
+    for (LoopNest &nest : now)
+      placement.place(nest, allocate);
+    bool writes = true;
+    if (count > 1)
+      emitter.emitByRow(now);
+    else
+      writes = emitter.emit(now.front());
     // What others read next, or overwrite next or in the next turn, is written and read by all.
-    bool isReadNext = emitter.emit(nest) || placement.overwrites();
-    if ((isReadNext && left > 0) || (left == 0 && inTurns))
+    bool isReadNext = writes || placement.overwrites();
+    if ((isReadNext && !left.empty()) || (left.empty() && inTurns))
       gpu::BarrierOp::create(code, loc);
   }
 }

@@ -5,6 +5,7 @@
 #include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -35,19 +36,33 @@ GridNestEmitter::loopOfThread(Location loc, int64_t count, const Threads &among,
   return SmallVector<Value>(loop.getResults());
 }
 
+/// The number that a thread has in a turn.
+AffineExpr GridNestEmitter::turnOf(const Threads &among, int64_t turn) {
+  return space.add(getAffineDimExpr(*among.dim, builder.getContext()),
+                   space.constant(turn * among.count));
+}
+
 /// Runs `body` for numbers 0.. below `count`, each on one thread: number i on thread i modulo their
-/// count. `body` gets the loop of the space.
+/// count. `body` gets the number in terms of the space.
 void GridNestEmitter::share(Location loc, int64_t count, Threads among,
-                            llvm::function_ref<void(unsigned)> body) {
+                            llvm::function_ref<void(AffineExpr)> body) {
   if (count == 0)
     return;
-  space.addDim(count, false);
+  auto inScope = [&](AffineExpr number) {
+    elements.pushScope();
+    body(number);
+    elements.popScope();
+  };
+  if (among.writeOut(count)) {
+    for (int64_t turn = 0; turn < count / among.count; ++turn)
+      inScope(turnOf(among, turn));
+    return;
+  }
+  AffineExpr number = space.addDim(count, false);
   unsigned dim = space.dims.size() - 1;
   auto inside = [&](Value iv) {
     space.dims[dim].iv = iv;
-    elements.pushScope();
-    body(dim);
-    elements.popScope();
+    inScope(number);
   };
   if (count == among.count)
     return inside(among.thread);
@@ -64,6 +79,20 @@ void GridNestEmitter::share(Location loc, int64_t count, Threads among,
     inside(iv);
     return SmallVector<Value>();
   });
+}
+
+/// The indices of the values, a dim each, of an element of the box.
+GridNestEmitter::Indices GridNestEmitter::indicesAt(const LoopNest &nest,
+                                                    const Indices &boxIndices) {
+  Indices indices;
+  for (auto [dim, box] : llvm::enumerate(nest.box)) {
+    SmallVector<int64_t> sizes;
+    for (int64_t d : nest.groups[dim])
+      sizes.push_back(nest.shape()[d]);
+    space.delinearize(space.add(box.base, space.multiply(boxIndices[dim], box.step)), sizes,
+                      indices);
+  }
+  return indices;
 }
 
 /// The indices of the values, a dim each, of box element `number * lanes + lane`; `boxIndices` are
@@ -86,15 +115,7 @@ GridNestEmitter::Indices GridNestEmitter::valueIndices(const LoopNest &nest, Aff
       index = space.constant(0);
   if (!widths.empty())
     boxIndices.back() = space.add(space.multiply(boxIndices.back(), lanes), lane);
-  Indices indices;
-  for (auto [dim, box] : llvm::enumerate(nest.box)) {
-    SmallVector<int64_t> sizes;
-    for (int64_t d : nest.groups[dim])
-      sizes.push_back(nest.shape()[d]);
-    space.delinearize(space.add(box.base, space.multiply(boxIndices[dim], box.step)), sizes,
-                      indices);
-  }
-  return indices;
+  return indicesAt(nest, boxIndices);
 }
 
 /// Runs `body` where the box lies within the values. A box ends between lanes only if there is one.
@@ -133,15 +154,14 @@ void GridNestEmitter::forBox(const LoopNest &nest, Threads among, int64_t lanes,
   for (auto [dim, box] : llvm::enumerate(nest.box))
     elementsOfBox *= isRow[dim] ? 1 : box.width;
   auto some = [&](int64_t count, int64_t lanesNow, int64_t from) {
-    share(nest.loc(), count, among, [&](unsigned dim) {
+    share(nest.loc(), count, among, [&](AffineExpr number) {
       AffineExpr lane = space.addDim(lanesNow, false);
       unsigned laneDim = space.dims.size() - 1;
       space.dims[laneDim].iv = arith::ConstantIndexOp::create(builder, nest.loc(), 0);
       // So that indices have one form: (d + 0) mod 5 is d mod 5 + 0.
       if (lanesNow == 1)
         lane = space.constant(0);
-      AffineExpr number =
-          space.add(getAffineDimExpr(dim, builder.getContext()), space.constant(from));
+      number = space.add(number, space.constant(from));
       Indices boxIndices;
       Indices indices = valueIndices(nest, number, lanesNow, lane, boxIndices);
       guarded(nest, boxIndices, [&] { body(laneDim, indices); });
@@ -216,4 +236,104 @@ bool GridNestEmitter::emit(LoopNest &nest) {
     emitElements(MutableArrayRef(nest), laneDim, indices);
   });
   return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Row by row
+//===----------------------------------------------------------------------===//
+
+/// The threads of the warp that this thread is of, for nests that follow each other in it.
+Threads GridNestEmitter::lanesOfWarp(ArrayRef<LoopNest> nests) {
+  Location loc = nests.front().loc();
+  llvm::DenseSet<Value> streams;
+  for (const LoopNest &nest : nests)
+    streams.insert(nest.streams.begin(), nest.streams.end());
+  Value warp = arith::ConstantIndexOp::create(builder, loc, kWarp);
+  Value lane = arith::RemUIOp::create(builder, loc, threads.thread, warp);
+  space.addDim(kWarp, false);
+  space.dims.back().iv = lane;
+  return {lane, warp, kWarp, unsigned(space.dims.size() - 1), int64_t(streams.size())};
+}
+
+/// The indices of the values of element `number * lanes + lane` of a row of the nest, whose leading
+/// dims are those of `rows`.
+GridNestEmitter::Indices GridNestEmitter::indicesInRow(const LoopNest &nest, const LoopNest &rows,
+                                                       AffineExpr row, AffineExpr number,
+                                                       int64_t lanes, AffineExpr lane) {
+  auto widthsOf = [](ArrayRef<BoxDim> box) {
+    return llvm::map_to_vector(box, [](const BoxDim &dim) { return dim.width; });
+  };
+  Indices boxIndices;
+  space.delinearize(row, widthsOf(rows.box), boxIndices);
+  SmallVector<int64_t> inside = widthsOf(ArrayRef(nest.box).drop_front(rows.box.size()));
+  if (!inside.empty()) {
+    inside.back() /= lanes;
+    space.delinearize(number, inside, boxIndices);
+  }
+  for (auto [dim, index] : llvm::enumerate(boxIndices)) {
+    bool isLast = dim >= rows.box.size() && dim + 1 == nest.box.size();
+    if (nest.box[dim].width / (isLast ? lanes : 1) == 1)
+      index = space.constant(0);
+    if (isLast)
+      index = space.add(space.multiply(index, lanes), lane);
+  }
+  return indicesAt(nest, boxIndices);
+}
+
+/// Waits for all lanes of the warp if the nest overwrites what they have `seen` of a row: each has
+/// its own elements of it, but not the same ones in each nest.
+void GridNestEmitter::waitToOverwrite(const LoopNest &nest, SmallVectorImpl<Value> &seen) {
+  if (llvm::none_of(nest.values, [&](Value value) {
+        return llvm::is_contained(seen, elements.storage.lookup(value).pointer);
+      }))
+    return;
+  Value all = arith::ConstantOp::create(builder, nest.loc(), builder.getI32IntegerAttr(-1));
+  NVVM::SyncWarpOp::create(builder, nest.loc(), all);
+  seen.clear();
+}
+
+/// The numbers that a nest makes for a row: all lanes compute them, and one stores.
+void GridNestEmitter::emitNumber(LoopNest &nest, const Threads &ofWarp, const Indices &indices,
+                                 SmallVectorImpl<Value> &seen) {
+  SmallVector<Value> values =
+      nest.kind == LoopNest::Kind::Reduction
+          ? reduceTogether(nest, ofWarp, indices)
+          : SmallVector<Value>{elements.define(nest.values.front(), indices)};
+  for (auto [value, computed] : llvm::zip_equal(nest.values, values))
+    elements.remember(value, indices, computed);
+  llvm::append_range(seen, nest.readsOverwritten);
+  waitToOverwrite(nest, seen);
+  storeByFirst(ofWarp.thread, nest, indices, values);
+}
+
+void GridNestEmitter::emitByRow(MutableArrayRef<LoopNest> nests) {
+  LoopNest &rows = nests.front();
+  Location loc = rows.loc();
+  Threads ofWarp = lanesOfWarp(nests);
+  auto number = [&](int64_t n) { return arith::ConstantIndexOp::create(builder, loc, n); };
+  Value warp = arith::DivUIOp::create(builder, loc, threads.thread, number(kWarp));
+  Threads warps{warp, number(threads.count / kWarp), threads.count / kWarp};
+  AffineExpr zero = space.constant(0);
+  share(loc, rows.boxElements(), warps, [&](AffineExpr row) {
+    elements.forgetReads();
+    SmallVector<Value> seen;
+    for (LoopNest &nest : nests) {
+      if (nest.box.size() == rows.box.size()) {
+        emitNumber(nest, ofWarp, indicesInRow(nest, rows, row, zero, 1, zero), seen);
+        continue;
+      }
+      // What it reads of what it overwrites is read by the lane that does so.
+      waitToOverwrite(nest, seen);
+      llvm::append_range(seen, nest.readsOverwritten);
+      int64_t lanes = lanesOf(nest);
+      share(nest.loc(), nest.boxElements() / rows.boxElements() / lanes, ofWarp,
+            [&](AffineExpr run) {
+              AffineExpr lane = space.addDim(lanes, false);
+              unsigned laneDim = space.dims.size() - 1;
+              space.dims[laneDim].iv = number(0);
+              emitElements(MutableArrayRef(nest), laneDim,
+                           indicesInRow(nest, rows, row, run, lanes, lane));
+            });
+    }
+  });
 }

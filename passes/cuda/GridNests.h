@@ -17,6 +17,19 @@ struct Threads {
   mlir::Value thread;
   mlir::Value step; // their number, as a value
   int64_t count;
+  /// The dim of the space that stands for `thread`. Where there is one, loops of few turns are
+  /// written out in its terms, so that what one of them has read others know: in a turn 16 bytes of
+  /// each of `streams`.
+  std::optional<unsigned> dim = std::nullopt;
+  int64_t streams = 0;
+
+  bool writeOut(int64_t numbers) const {
+    // Accesses that are kept take 4 registers each, and twice as many as numbers to compute with
+    // where these have 16 bits.
+    constexpr int64_t kMostTurns = 4, kMostKept = 16;
+    int64_t turns = numbers / count;
+    return dim && numbers % count == 0 && turns <= kMostTurns && turns * streams <= kMostKept;
+  }
 };
 
 /// Emits nests for one thread of many. All threads of a block emit the same, and take a share of
@@ -37,6 +50,11 @@ public:
   /// wrote to memory.
   bool emit(kernels::LoopNest &nest);
 
+  /// Emits nests of the same rows (`nestsByRow`): each warp does all of them for a row of its own,
+  /// which knows what it has read and computed of it, and then for its next. Before it overwrites
+  /// what some of its lanes have read it waits for all of them.
+  void emitByRow(llvm::MutableArrayRef<kernels::LoopNest> nests);
+
   /// Emits elementwise nests of one shape and box, which is all of the values: each thread reads
   /// its elements of all nests before it writes any.
   void emitTogether(llvm::MutableArrayRef<kernels::LoopNest> nests);
@@ -51,7 +69,16 @@ private:
       mlir::Location loc, int64_t count, const Threads &among, mlir::ValueRange carried,
       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
   void share(mlir::Location loc, int64_t count, Threads among,
-             llvm::function_ref<void(unsigned dim)> body);
+             llvm::function_ref<void(mlir::AffineExpr number)> body);
+  mlir::AffineExpr turnOf(const Threads &among, int64_t turn);
+  Threads lanesOfWarp(llvm::ArrayRef<kernels::LoopNest> nests);
+  void waitToOverwrite(const kernels::LoopNest &nest, llvm::SmallVectorImpl<mlir::Value> &seen);
+  void emitNumber(kernels::LoopNest &nest, const Threads &ofWarp, const Indices &indices,
+                  llvm::SmallVectorImpl<mlir::Value> &seen);
+  Indices indicesAt(const kernels::LoopNest &nest, const Indices &boxIndices);
+  Indices indicesInRow(const kernels::LoopNest &nest, const kernels::LoopNest &rows,
+                       mlir::AffineExpr row, mlir::AffineExpr number, int64_t lanes,
+                       mlir::AffineExpr lane);
   Indices valueIndices(const kernels::LoopNest &nest, mlir::AffineExpr number, int64_t lanes,
                        mlir::AffineExpr lane, Indices &boxIndices);
   void guarded(const kernels::LoopNest &nest, const Indices &boxIndices,
@@ -71,6 +98,8 @@ private:
                                         llvm::ArrayRef<mlir::AffineExpr> loops, unsigned laneDim,
                                         llvm::ArrayRef<mlir::Value> now);
   bool keepsScalar(kernels::LoopNest &nest, llvm::ArrayRef<mlir::Value> values);
+  void storeByFirst(mlir::Value thread, kernels::LoopNest &nest, const Indices &indices,
+                    llvm::ArrayRef<mlir::Value> values);
   bool emitReduction(kernels::LoopNest &nest);
   bool reduceInGroups(kernels::LoopNest &nest);
   void emitRows(kernels::LoopNest &nest);

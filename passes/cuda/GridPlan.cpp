@@ -153,6 +153,52 @@ int64_t weft::cuda::threadsPerElement(const LoopNest &nest, int64_t threads) {
   return nest.boxElements() == 1 ? threads : kWarp;
 }
 
+/// Whether the rows of `first`, one number each, are those of the nest, and a warp has work in
+/// each.
+static bool goesByRow(const LoopNest &nest, const LoopNest &first, int64_t threads,
+                      const IndexSpace &space) {
+  size_t dims = first.box.size();
+  if (nest.box.size() < dims || nest.ownDims < dims)
+    return false;
+  for (auto [number, box] : llvm::enumerate(nest.box)) {
+    auto reach = space.range(box.base);
+    if (box.mayBeEmpty || !reach || reach->second + (box.width - 1) * box.step >= box.size)
+      return false;
+    if (number < dims && (box.base != first.box[number].base ||
+                          box.width != first.box[number].width || box.step != 1))
+      return false;
+  }
+  if (nest.kind == LoopNest::Kind::Reduction)
+    return nest.box.size() == dims && threadsPerElement(nest, threads) == kWarp;
+  return nest.kind == LoopNest::Kind::Elementwise &&
+         (nest.box.size() == dims ||
+          nest.boxElements() / first.boxElements() / lanesOf(nest) >= kWarp);
+}
+
+size_t weft::cuda::nestsByRow(ArrayRef<LoopNest> nests, int64_t threads, const IndexSpace &space) {
+  const LoopNest &first = nests.front();
+  // Of fewer rows than warps there are, all threads share what is done for each element.
+  if (first.kind != LoopNest::Kind::Reduction ||
+      first.boxElements() < std::max<int64_t>(2, threads / kWarp))
+    return 1;
+  llvm::DenseSet<Value> made;
+  // Of other than numbers each lane of the warp has its own elements.
+  auto canRead = [&](const LoopNest &nest, Value value) {
+    return cast<RankedTensorType>(value.getType()).getRank() == int64_t(first.box.size()) &&
+           !llvm::is_contained(nest.strays, value);
+  };
+  size_t count = 0;
+  for (const LoopNest &nest : nests) {
+    if (!goesByRow(nest, first, threads, space) || llvm::any_of(nest.reads, [&](Value value) {
+          return made.contains(value) && !canRead(nest, value);
+        }))
+      break;
+    made.insert(nest.values.begin(), nest.values.end());
+    ++count;
+  }
+  return std::max<size_t>(1, count);
+}
+
 int64_t weft::cuda::threadsOf(const KernelTiling &tiling) {
   // A thread may then have all the registers that code can name. Where a row gives each of twice as
   // many some turns, these read it: what is read again, of the few rows under way, is then still in

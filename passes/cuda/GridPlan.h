@@ -47,6 +47,13 @@ int64_t rowGroupBytes(const kernels::LoopNest &nest, int64_t groups);
 /// `threads`.
 int64_t threadsPerElement(const kernels::LoopNest &nest, int64_t threads);
 
+/// How many of the nests, from the first one on, go over the same rows, of which there are enough
+/// for all warps, and need of each other only the numbers that these make for the same row. A warp
+/// then does all of them for a row before it goes on to its next. 1: they are done one after the
+/// other.
+size_t nestsByRow(llvm::ArrayRef<kernels::LoopNest> nests, int64_t threads,
+                  const kernels::IndexSpace &space);
+
 /// How all threads of a block share a nest of rows, of which a unit may then make a part: where all
 /// elements of its box agree on what is changed. Nothing if each thread has rows of its own.
 std::optional<kernels::RowChanges> sharedRows(const kernels::LoopNest &nest);

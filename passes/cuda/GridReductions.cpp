@@ -80,33 +80,41 @@ SmallVector<Value> GridNestEmitter::reduceRows(LoopNest &nest, Threads among, in
   }
   bool areReduced = !isOfColumns(generic);
   int64_t runs = areReduced ? extent / lanes : extent;
-  AffineExpr number = space.addDim(runs, false);
-  unsigned numberDim = space.dims.size() - 1;
-  if (areReduced)
-    number =
-        space.add(space.multiply(number, lanes), getAffineDimExpr(laneDim, builder.getContext()));
-  SmallVector<AffineExpr> parts;
-  space.delinearize(number, whole, parts);
-  for (auto [loop, part] : llvm::zip_equal(reduced, parts))
-    loops[loop] = part;
   size_t results = nest.values.size();
   SmallVector<Value> carried;
   Combiner combiner = *combinerOf(generic);
   for (int64_t at = 0; at < (combiner.isRunning ? 1 : lanes); ++at)
     llvm::append_range(carried, neutralOf(builder, combiner));
-  return loopOfThread(nest.loc(), runs, among, carried, [&](Value iv, ValueRange arguments) {
-    space.dims[numberDim].iv = iv;
-    SmallVector<Value> next, now = llvm::to_vector(arguments);
+  auto add = [&](AffineExpr number, ArrayRef<Value> now) {
+    if (areReduced)
+      number =
+          space.add(space.multiply(number, lanes), getAffineDimExpr(laneDim, builder.getContext()));
+    SmallVector<AffineExpr> parts;
+    space.delinearize(number, whole, parts);
+    for (auto [loop, part] : llvm::zip_equal(reduced, parts))
+      loops[loop] = part;
+    SmallVector<Value> next;
     elements.pushScope();
     if (combiner.isRunning)
       next = addRun(generic, combiner, loops, laneDim, now);
     else
       elements.forLanes(laneDim, [&](int64_t at) {
-        llvm::append_range(next, elements.inlineGeneric(
-                                     generic, loops, ArrayRef(now).slice(at * results, results)));
+        llvm::append_range(
+            next, elements.inlineGeneric(generic, loops, now.slice(at * results, results)));
       });
     elements.popScope();
     return next;
+  };
+  if (among.writeOut(runs)) {
+    for (int64_t turn = 0; turn < runs / among.count; ++turn)
+      carried = add(turnOf(among, turn), carried);
+    return carried;
+  }
+  AffineExpr number = space.addDim(runs, false);
+  unsigned numberDim = space.dims.size() - 1;
+  return loopOfThread(nest.loc(), runs, among, carried, [&](Value iv, ValueRange arguments) {
+    space.dims[numberDim].iv = iv;
+    return add(number, llvm::to_vector(arguments));
   });
 }
 
@@ -262,19 +270,21 @@ bool GridNestEmitter::reduceInGroups(LoopNest &nest) {
   return true;
 }
 
+/// Thread 0 of those that `thread` is one of stores the values.
+void GridNestEmitter::storeByFirst(Value thread, LoopNest &nest, const Indices &indices,
+                                   ArrayRef<Value> values) {
+  Location loc = nest.loc();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, thread, zero);
+  OpBuilder::InsertionGuard guard(builder);
+  auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/false);
+  builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  for (auto [value, computed] : llvm::zip_equal(nest.values, values))
+    elements.store(elements.storage.lookup(value), indices, computed, loc);
+}
+
 bool GridNestEmitter::emitReduction(LoopNest &nest) {
   Location loc = nest.loc();
-  auto oneOf = [&](Value thread) {
-    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, thread, zero);
-  };
-  auto store = [&](Value isWriter, const Indices &indices, ArrayRef<Value> totals) {
-    OpBuilder::InsertionGuard guard(builder);
-    auto branch = scf::IfOp::create(builder, loc, isWriter, /*withElseRegion=*/false);
-    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-    for (auto [value, total] : llvm::zip_equal(nest.values, totals))
-      elements.store(elements.storage.lookup(value), indices, total, loc);
-  };
   int64_t group = threadsPerElement(nest, threads.count);
   if (nest.boxElements() == 1) {
     Threads one = group > 1 ? threads : Threads{threads.thread, threads.step, 1};
@@ -289,7 +299,7 @@ bool GridNestEmitter::emitReduction(LoopNest &nest) {
           group > 1 ? reduceTogether(nest, one, indices) : reduceAlone(nest, laneDim, indices);
       isKept = keepsScalar(nest, totals);
       if (!isKept)
-        store(oneOf(threads.thread), indices, totals);
+        storeByFirst(threads.thread, nest, indices, totals);
     });
     return !isKept;
   }
@@ -315,7 +325,7 @@ bool GridNestEmitter::emitReduction(LoopNest &nest) {
   Threads warps{warp, number(threads.count / kWarp), threads.count / kWarp};
   Threads ofWarp{lane, number(kWarp), kWarp};
   forBox(nest, warps, 1, [&](unsigned, const Indices &indices) {
-    store(oneOf(lane), indices, reduceTogether(nest, ofWarp, indices));
+    storeByFirst(lane, nest, indices, reduceTogether(nest, ofWarp, indices));
   });
   return true;
 }

@@ -24,7 +24,7 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
       kernel is launched with just these.
     - Ops are those of `scf`, `arith`, `math`, `memref` (load, store, global, get_global), `vector` (load, store, extract,
       from_elements) and `gpu` (`thread_id`, `block_id` of x; `barrier`, which all threads of a block reach; `shuffle xor` of
-      32-bit values, width 32, which all threads of a warp reach; `return`).
+      32-bit values, width 32, which all threads of a warp reach; `return`), and `nvvm.bar.warp.sync` of all lanes of a warp.
     - `weft.resident` (i32) is how many blocks a multiprocessor has to have room for, where registers are worth more than blocks.
     - Workgroup memory is workgroup attributions, `memref<NxT, #gpu.address_space<workgroup>>` that start on multiples of
       16 bytes. What threads exchange by it is separated by barriers.
@@ -33,7 +33,10 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
 
     Skeletons. A kernel that is one loop nest is *flat*: the threads of all blocks take runs of elements in turn, as many
     at a time as give 16-byte accesses, and what is left one by one. Any other is cut into units (`passes/kernels/KernelTiler.h`),
-    a block each: nests run one after another with a barrier between, and their elements are dealt out to the threads. A
+    a block each: nests run one after another with a barrier between, and their elements are dealt out to the threads. Nests that go
+    over the same rows, at least as many as warps, and need of each other only numbers of the same row, are done row by row instead, each
+    row by a warp: it keeps what it has read and computed of a row for its next pass over it, in registers where a lane has four accesses
+    of each operand at most, and 16 of all. A warp that overwrites what it has read of a row waits for its lanes, and for no others. A
     reduction whose innermost loop may be reordered is done by a warp, or by the block if it is the unit's only one, with shuffles;
     one along columns, whose rows may be, by groups of threads that each take every n-th row and leave their sums in workgroup
     memory, unless the columns alone keep all threads busy; any other by a thread for each element, in the order of the loops.
@@ -61,8 +64,8 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
            "Bytes of workgroup memory that temporaries may take; what does not fit is computed again where it is needed.">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
-                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::vector::VectorDialect"];
+                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def TakeMember : Pass<"cuda-take-member", "::mlir::func::FuncOp"> {

@@ -430,6 +430,7 @@ bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
         elements.storage.erase(value);
     if (!readsBeforeWrites(nest, report))
       return false;
+    noteReads(nest, report, overwritten, space);
     for (const Recorder::Read &read : report.seen.demands) {
       grow(demands[read.tensor], read.tensor, read);
       readsInPlace &= isReadInPlace(tiling.nests, nest, read, report.valueIndices);

@@ -53,6 +53,15 @@ struct LoopNest {
   /// Loops cut in two: which, and the extent inside the cut. Box dims come
   /// first, then the loops of the generic.
   llvm::SmallVector<std::pair<unsigned, int64_t>> splits;
+  /// Values of other nests that it reads, and those of them that it reads elsewhere than at its own
+  /// leading indices.
+  llvm::SmallVector<mlir::Value> reads, strays;
+  /// As many of its leading dims as its accesses of what is overwritten keep to its own indices in;
+  /// and the memory of that which it reads.
+  unsigned ownDims = 0;
+  llvm::SmallVector<mlir::Value> readsOverwritten;
+  /// Memory that it reads along its innermost loop.
+  llvm::SmallVector<mlir::Value> streams;
 
   mlir::Location loc() const { return values.front().getLoc(); }
   llvm::ArrayRef<int64_t> shape() const {
@@ -101,11 +110,17 @@ struct NestReport {
   llvm::SmallVector<mlir::AffineExpr> valueIndices;
   /// Whether the innermost loop runs along memory.
   bool contiguous = true;
+  /// As LoopNest has it.
+  llvm::SmallVector<mlir::Value> streams;
   /// Number of times the innermost loop starts, per unit.
   double starts = 1;
   /// Cuts that would make divisions vanish, in the terms of LoopNest::splits.
   llvm::SmallVector<std::pair<unsigned, int64_t>> wantedSplits;
 };
+
+/// Notes in the nest where it reads others, and what is overwritten.
+void noteReads(LoopNest &nest, const NestReport &report,
+               llvm::ArrayRef<const Storage *> overwritten, IndexSpace &space);
 
 /// Emits loop nests one after another.
 class LoopNestEmitter {

@@ -45,12 +45,54 @@ NestReport LoopNestEmitter::probe(LoopNest &nest) {
     auto step = space.coefficient(expr, innermost->dim);
     return step && (*step == 0 || (last && *step == 1));
   };
-  for (const Recorder::Access &access : report.seen.accesses)
+  for (const Recorder::Access &access : report.seen.accesses) {
     report.contiguous &= along(access.address, true);
+    if (!access.isStore && access.address.isFunctionOfDim(innermost->dim) &&
+        !llvm::is_contained(report.streams, access.pointer))
+      report.streams.push_back(access.pointer);
+  }
   for (const Recorder::Read &read : report.seen.demands)
     for (auto [number, index] : llvm::enumerate(read.indices))
       report.contiguous &= along(index, number + 1 == read.indices.size());
   return report;
+}
+
+/// Of the leading dims of the memory as many in which an address keeps to the indices.
+static unsigned ownDimsOf(AffineExpr address, ArrayRef<AffineExpr> indices, const Storage &memory,
+                          IndexSpace &space) {
+  AffineExpr rest = space.add(address, space.multiply(memory.offset, -1));
+  unsigned dims = 0;
+  for (auto [index, stride] : llvm::zip(indices, memory.strides)) {
+    rest = space.add(rest, space.multiply(index, -stride));
+    auto range = space.range(rest);
+    if (!range || range->first < 0 || range->second >= stride)
+      break;
+    ++dims;
+  }
+  return dims;
+}
+
+void weft::kernels::noteReads(LoopNest &nest, const NestReport &report,
+                              ArrayRef<const Storage *> overwritten, IndexSpace &space) {
+  ArrayRef<AffineExpr> own = report.valueIndices;
+  nest.reads.clear();
+  nest.strays.clear();
+  nest.readsOverwritten.clear();
+  nest.streams = report.streams;
+  nest.ownDims = own.size();
+  for (const Recorder::Read &read : report.seen.demands) {
+    nest.reads.push_back(read.tensor);
+    if (read.indices.size() > own.size() ||
+        ArrayRef<AffineExpr>(read.indices) != own.take_front(read.indices.size()))
+      nest.strays.push_back(read.tensor);
+  }
+  for (const Recorder::Access &access : report.seen.accesses)
+    for (const Storage *memory : overwritten)
+      if (access.pointer == memory->pointer) {
+        nest.ownDims = std::min(nest.ownDims, ownDimsOf(access.address, own, *memory, space));
+        if (!access.isStore)
+          nest.readsOverwritten.push_back(access.pointer);
+      }
 }
 
 SmallVector<bool> LoopNestEmitter::joinableDims(LoopNest &nest) {

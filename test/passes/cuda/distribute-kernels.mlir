@@ -139,6 +139,109 @@ func.func @log_sum(%x: tensor<16x50304xbf16>, %i: tensor<16xi64>) -> tensor<16xf
   return %11 : tensor<16xf32>
 }
 
+// Passes over the same rows follow each other in one warp, without a barrier: a row of 256 elements, of which a lane has
+// eight, is read once for its sum, for its squares and for the result. Sums over the rows come behind all of them.
+// CHECK-LABEL: gpu.func @row_by_row(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<131072xbf16>
+// CHECK: scf.for
+// CHECK: vector.load %[[X]]
+// CHECK-NOT: vector.load %[[X]]
+// CHECK-COUNT-10: gpu.shuffle xor
+// CHECK-NOT: vector.load %[[X]]
+// CHECK-NOT: gpu.barrier
+// CHECK: vector.store {{.+}} : memref<131072xbf16>, vector<8xbf16>
+// CHECK: gpu.barrier
+// CHECK: vector.load
+// CHECK: gpu.return
+func.func @row_by_row(%x: tensor<32x16x256xbf16>) -> (tensor<32x16x256xbf16>, tensor<32x256xf32>) {
+  %0 = nn.cast %x : (tensor<32x16x256xbf16>) -> tensor<32x16x256xf32>
+  %1 = nn.reduce sum %0 dims = [2] : tensor<32x16x256xf32> -> tensor<32x16xf32>
+  %2 = nn.broadcast %1 dims = [0, 1] : tensor<32x16xf32> -> tensor<32x16x256xf32>
+  %3 = nn.sub %0, %2 : tensor<32x16x256xf32>
+  %4 = nn.mul %3, %3 : tensor<32x16x256xf32>
+  %5 = nn.reduce sum %4 dims = [2] : tensor<32x16x256xf32> -> tensor<32x16xf32>
+  %6 = nn.broadcast %5 dims = [0, 1] : tensor<32x16xf32> -> tensor<32x16x256xf32>
+  %7 = nn.div %3, %6 : tensor<32x16x256xf32>
+  %8 = nn.cast %7 : (tensor<32x16x256xf32>) -> tensor<32x16x256xbf16>
+  %9 = nn.cast %8 : (tensor<32x16x256xbf16>) -> tensor<32x16x256xf32>
+  %10 = nn.reduce sum %9 dims = [1] : tensor<32x16x256xf32> -> tensor<32x256xf32>
+  return %8, %10 : tensor<32x16x256xbf16>, tensor<32x256xf32>
+}
+
+// What lanes have read of a row is overwritten when all of the warp have: a lane overwrites four elements of %x, and has read eight
+// beside those of %y. A number that all lanes read is overwritten likewise. Of %y only the lane reads that overwrites it.
+// CHECK-LABEL: gpu.func @row_by_row_in_place(
+// CHECK-SAME: %{{[^:]+}}: memref<512xf32>{{[^%]*}}%{{[^:]+}}: memref<131072xf32>{{[^%]*}}%{{[^:]+}}: memref<131072xbf16>{{[^%]*}}%[[N:[^:]+]]: memref<512xf32>{{[^%]*}}%[[X:[^:]+]]: memref<131072xf32>{{[^%]*}}%[[Y:[^:]+]]: memref<131072xbf16>
+// CHECK: vector.load %[[X]]{{.+}}vector<4xf32>
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK: memref.load %[[N]]
+// CHECK: %[[LANES:.+]] = arith.constant -1 : i32
+// CHECK-NEXT: nvvm.bar.warp.sync %[[LANES]] : i32
+// CHECK: memref.store {{.+}}, %[[N]]
+// CHECK-NOT: nvvm.bar.warp.sync
+// CHECK: vector.load %[[X]]{{.+}}vector<8xf32>
+// CHECK-NOT: nvvm.bar.warp.sync
+// CHECK: vector.store {{.+}}, %[[Y]]
+// CHECK-NOT: gpu.barrier
+// CHECK: nvvm.bar.warp.sync
+// CHECK: vector.store {{.+}}, %[[X]]{{.+}}vector<4xf32>
+// CHECK: gpu.barrier
+// CHECK-NOT: nvvm.bar.warp.sync
+// CHECK: gpu.return
+func.func @row_by_row_in_place(%n: tensor<32x16xf32>, %x: tensor<32x16x256xf32>, %y: tensor<32x16x256xbf16>)
+    -> (tensor<32x16xf32>, tensor<32x16x256xf32>, tensor<32x16x256xbf16>, tensor<32x256xf32>) attributes {rt.in_place = array<i64: 0, 1, 2, -1>} {
+  %0 = nn.reduce sum %x dims = [2] : tensor<32x16x256xf32> -> tensor<32x16xf32>
+  %1 = nn.add %n, %0 : tensor<32x16xf32>
+  %2 = nn.broadcast %1 dims = [0, 1] : tensor<32x16xf32> -> tensor<32x16x256xf32>
+  %3 = nn.cast %y : (tensor<32x16x256xbf16>) -> tensor<32x16x256xf32>
+  %4 = nn.add %x, %3 : tensor<32x16x256xf32>
+  %5 = nn.cast %4 : (tensor<32x16x256xf32>) -> tensor<32x16x256xbf16>
+  %6 = nn.add %x, %2 : tensor<32x16x256xf32>
+  %7 = nn.reduce sum %6 dims = [1] : tensor<32x16x256xf32> -> tensor<32x256xf32>
+  return %1, %6, %5, %7 : tensor<32x16xf32>, tensor<32x16x256xf32>, tensor<32x16x256xbf16>, tensor<32x256xf32>
+}
+
+// Of fewer rows than warps all threads share the elements: a barrier stands before them.
+// CHECK-LABEL: gpu.func @few_rows(
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK: gpu.barrier
+// CHECK: vector.store {{.+}} : memref<131072xbf16>, vector<8xbf16>
+// CHECK: gpu.return
+func.func @few_rows(%x: tensor<32x4x1024xbf16>) -> (tensor<32x4x1024xbf16>, tensor<32x1024xf32>) {
+  %0 = nn.cast %x : (tensor<32x4x1024xbf16>) -> tensor<32x4x1024xf32>
+  %1 = nn.reduce sum %0 dims = [2] : tensor<32x4x1024xf32> -> tensor<32x4xf32>
+  %2 = nn.broadcast %1 dims = [0, 1] : tensor<32x4xf32> -> tensor<32x4x1024xf32>
+  %3 = nn.sub %0, %2 : tensor<32x4x1024xf32>
+  %4 = nn.cast %3 : (tensor<32x4x1024xf32>) -> tensor<32x4x1024xbf16>
+  %5 = nn.cast %4 : (tensor<32x4x1024xbf16>) -> tensor<32x4x1024xf32>
+  %6 = nn.reduce sum %5 dims = [1] : tensor<32x4x1024xf32> -> tensor<32x1024xf32>
+  return %4, %6 : tensor<32x4x1024xbf16>, tensor<32x1024xf32>
+}
+
+// A row is read again where a lane would have to keep more than sixteen accesses of it: here four of each of five operands.
+// CHECK-LABEL: gpu.func @row_by_row_of_many(
+// CHECK: scf.for
+// CHECK-NOT: vector.load
+// CHECK: scf.for
+// CHECK: vector.load
+// CHECK: gpu.return
+func.func @row_by_row_of_many(%a: tensor<32x16x1024xbf16>, %b: tensor<32x16x1024xbf16>, %c: tensor<32x16x1024xbf16>, %d: tensor<32x16x1024xbf16>,
+                              %e: tensor<32x16x1024xbf16>) -> (tensor<32x16x1024xbf16>, tensor<32x1024xf32>) {
+  %0 = nn.add %a, %b : tensor<32x16x1024xbf16>
+  %1 = nn.mul %0, %c : tensor<32x16x1024xbf16>
+  %2 = nn.add %1, %d : tensor<32x16x1024xbf16>
+  %3 = nn.mul %2, %e : tensor<32x16x1024xbf16>
+  %4 = nn.cast %3 : (tensor<32x16x1024xbf16>) -> tensor<32x16x1024xf32>
+  %5 = nn.reduce sum %4 dims = [2] : tensor<32x16x1024xf32> -> tensor<32x16xf32>
+  %6 = nn.broadcast %5 dims = [0, 1] : tensor<32x16xf32> -> tensor<32x16x1024xf32>
+  %7 = nn.sub %4, %6 : tensor<32x16x1024xf32>
+  %8 = nn.cast %7 : (tensor<32x16x1024xf32>) -> tensor<32x16x1024xbf16>
+  %9 = nn.cast %8 : (tensor<32x16x1024xbf16>) -> tensor<32x16x1024xf32>
+  %10 = nn.reduce sum %9 dims = [1] : tensor<32x16x1024xf32> -> tensor<32x1024xf32>
+  return %8, %10 : tensor<32x16x1024xbf16>, tensor<32x1024xf32>
+}
+
 // What is looked up in a row that is then overwritten is read before.
 // CHECK-LABEL: gpu.func @looked_up_in_place(
 // CHECK-SAME: %{{[^:]+}}: memref<4096xf32>{{[^%]*}}%{{[^:]+}}: memref<32xi64>{{[^%]*}}%[[BOTH:[^:]+]]: memref<4096xf32>

@@ -67,7 +67,10 @@ private:
 
   bool varies(Value value) const { return varying.contains(value); }
 
-  void access(Value memory, ValueRange indices, Type type, double times) {
+  /// What is read anew from the same place may be known still: of these one access has to stand.
+  llvm::DenseSet<std::pair<Value, Value>> places;
+
+  void access(Value memory, ValueRange indices, Type type, double times, bool isStore) {
     if (cast<MemRefType>(memory.getType()).getMemorySpace())
       return;
     auto vector = dyn_cast<VectorType>(type);
@@ -77,7 +80,8 @@ private:
     double moved = bytes * times / (isSame ? 32 : 1);
     seen.all += moved;
     seen.wide += bytes >= 16 ? moved : 0;
-    seen.wideOnes += int64_t(bytes) / 16;
+    if (isStore || places.insert({memory, indices.front()}).second)
+      seen.wideOnes += int64_t(bytes) / 16;
   }
 
   void visit(Block &block, double times) {
@@ -90,13 +94,15 @@ private:
           llvm::any_of(op.getOperands(), [&](Value value) { return varies(value); }))
         varying.insert(op.result_begin(), op.result_end());
       if (auto load = dyn_cast<memref::LoadOp>(op))
-        access(load.getMemRef(), load.getIndices(), load.getType(), times);
+        access(load.getMemRef(), load.getIndices(), load.getType(), times, /*isStore=*/false);
       else if (auto store = dyn_cast<memref::StoreOp>(op))
-        access(store.getMemRef(), store.getIndices(), store.getValue().getType(), times);
+        access(store.getMemRef(), store.getIndices(), store.getValue().getType(), times,
+               /*isStore=*/true);
       else if (auto load = dyn_cast<vector::LoadOp>(op))
-        access(load.getBase(), load.getIndices(), load.getType(), times);
+        access(load.getBase(), load.getIndices(), load.getType(), times, /*isStore=*/false);
       else if (auto store = dyn_cast<vector::StoreOp>(op))
-        access(store.getBase(), store.getIndices(), store.getValueToStore().getType(), times);
+        access(store.getBase(), store.getIndices(), store.getValueToStore().getType(), times,
+               /*isStore=*/true);
       else if (auto loop = dyn_cast<scf::ForOp>(op))
         visitLoop(loop, times);
       else if (auto branch = dyn_cast<scf::IfOp>(op)) {

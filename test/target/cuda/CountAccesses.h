@@ -9,7 +9,7 @@
 namespace weft::cuda {
 
 /// Bytes of loads and stores of global memory, those in accesses of 16 bytes or more, and how many
-/// accesses of 16 bytes stand in the code.
+/// accesses of 16 bytes stand in the code, or have to.
 struct Accesses {
   double all = 0, wide = 0;
   int64_t wideOnes = 0;

@@ -8,7 +8,7 @@
 // RUN: cmp %t/gelu.ptx.image %t/again/gelu.ptx.image
 // REQUIRES: ptxas
 
-// CHECK: 0 stack    0 spills {{.*}} 100.0 100.0 %  gelu
+// CHECK: 0 stack    0 spills {{.*}} 100.0 100.0 %   1.00 times  gelu
 // CHECK: 1 kernels for cuda, {{[0-9]+}} bytes of code, 100.0 % wide in the least of the hot ones, 0 wrong
 
 // PTX: .target sm_90

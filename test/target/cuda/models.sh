@@ -49,6 +49,6 @@ model bert bert:layers=1,hidden=256,heads=4,ffn=512,vocab=1024,seq=128,head=mlm 
 model vit vit:layers=1,hidden=768,heads=12,image=224,patch=16,classes=1000 batch=4 "$sgd" 1
 program small-vit vit:layers=1,hidden=256,heads=4,image=64,patch=16,classes=10 batch=4 fp32 "$sgd" cuda:sm_90 --quiet
 model resnet resnet:layers=18,hidden=16,image=64,classes=16 batch=4 "$sgd" 2
-program gpt2-usual gpt2:layers=1,hidden=768,heads=12,vocab=50304,seq=1024 batch=8,seq=1024 bf16 "$adamw" cuda --hot "$hot"
+program gpt2-usual gpt2:layers=1,hidden=768,heads=12,vocab=50304,seq=1024 batch=8,seq=1024 bf16 "$adamw" cuda --hot "$hot" --most 3.5
 echo "$programs programs"
 exit $failed

@@ -1,17 +1,20 @@
 // Compiles the kernels of a program for a GPU and tells what they are.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// weft-cuda-kernels FILE.mlir TARGET.. [--ptx DIR] [--hot REGEX]
+// weft-cuda-kernels FILE.mlir TARGET.. [--ptx DIR] [--hot REGEX] [--most NUMBER]
 //
 // FILE is a program at `local` or `scheduled`, or functions of nn ops. Prints a line a kernel:
 // blocks, threads, registers, bytes of stack and spills as ptxas tells them, bytes of code,
 // and two shares of its bytes of global memory that are in accesses of 16 bytes: of what is
-// executed, and of what stands in the PTX. Fails on spills, stack, functions that are not
+// executed, and of what stands in the PTX; and how often the bytes of its arguments and results
+// are what it executes. Fails on spills, stack, functions that are not
 // there, and kernels that cannot be compiled. --hot: a kernel of such a name also fails below
-// 99 % of what is executed, or if its PTX has fewer wide accesses than it asked for. --quiet:
+// 99 % of what is executed, or if its PTX has fewer wide accesses than it asked for. --most: or if
+// it accesses its arguments and results more often than that, each once being 1. --quiet:
 // only the totals, and what is wrong. --ptx: writes each kernel's PTX, and its whole image
 // beside.
 #include "CountAccesses.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Target/Cuda/CudaTarget.h"
 #include "weft/Target/Cuda/Image.h"
@@ -68,8 +71,18 @@ struct Request {
   std::string file, folder;
   std::vector<std::string> targets;
   std::optional<llvm::Regex> hot;
+  double most = std::numeric_limits<double>::infinity();
   bool quiet = false;
 };
+
+/// Bytes of a kernel's arguments and results.
+double bytesOf(func::FuncOp kernel) {
+  double bytes = 0;
+  for (TypeRange types : {TypeRange(kernel.getArgumentTypes()), TypeRange(kernel.getResultTypes())})
+    for (Type type : types)
+      bytes += double(weft::bytesOf(cast<ShapedType>(type)));
+  return bytes;
+}
 
 /// Prints the table for one target; true if all is well.
 bool tell(const Request &request, const Target &target, ModuleOp kernels) {
@@ -77,6 +90,7 @@ bool tell(const Request &request, const Target &target, ModuleOp kernels) {
   if (failed(images))
     return false;
   auto counted = cuda::countAccesses(kernels);
+  SymbolTable kernelsByName(kernels);
   int wrong = 0;
   int64_t code = 0;
   double least = 100;
@@ -98,16 +112,19 @@ bool tell(const Request &request, const Target &target, ModuleOp kernels) {
     bool isHot = request.hot && request.hot->match(kernel.symbol);
     if (isHot)
       least = std::min(least, executed.share());
+    double times =
+        executed.all / std::max(1.0, bytesOf(kernelsByName.lookup<func::FuncOp>(kernel.symbol)));
     bool isBad = image->cubin.empty() || told.stack != 0 || told.spills != 0 ||
                  llvm::StringRef(image->ptx).contains(".extern") ||
-                 (isHot && (executed.share() < 99 || stands.wideOnes < executed.wideOnes));
+                 (isHot && (executed.share() < 99 || stands.wideOnes < executed.wideOnes ||
+                            times > request.most));
     wrong += isBad;
     if (isBad || !request.quiet)
       llvm::outs() << llvm::format("%8ld x %4d  %3ld registers %4ld stack %4ld spills %6zu bytes  "
-                                   "%5.1f %5.1f %%  ",
+                                   "%5.1f %5.1f %%  %5.2f times  ",
                                    long(image->blocks), int(image->threads), long(told.registers),
                                    long(told.stack), long(told.spills), image->cubin.size(),
-                                   executed.share(), stands.share())
+                                   executed.share(), stands.share(), times)
                    << kernel.symbol << (isHot ? "  hot" : "") << (isBad ? "  WRONG" : "") << '\n';
   }
   llvm::outs() << images->kernels.size() << " kernels for " << target.name() << ", " << code
@@ -132,6 +149,9 @@ int main(int argc, char **argv) {
       request.folder = argv[++i];
     else if (argument == "--hot" && i + 1 < argc)
       request.hot.emplace(argv[++i]);
+    else if (argument == "--most" && i + 1 < argc &&
+             llvm::to_float(llvm::StringRef(argv[i + 1]), request.most))
+      ++i;
     else if (request.file.empty())
       request.file = argument.str();
     else

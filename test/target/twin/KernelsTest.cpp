@@ -1,5 +1,6 @@
 // Every op, random graphs and pieces of models: CUDA's kernels under all orders against the CPU's.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "RowPasses.h"
 #include "TwinRunner.h"
 
 #include <gtest/gtest.h>
@@ -112,6 +113,8 @@ static std::vector<KernelCase> logSums() {
 }
 
 TEST(TwinKernels, Tails) { check(tails(), 200); }
+TEST(TwinKernels, RowsAndColumns) { check(rowsAndColumns(), 0); }
+TEST(TwinKernels, RowsInPlace) { check(rowsInPlace(), 0); }
 TEST(TwinKernels, LogSums) { check(logSums(), 0); }
 TEST(TwinKernels, Elementwise) { check(elementwiseCases(volume(1, 4), 1), 285); }
 /// Where one value ends and another begins within what a thread takes at a time.

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -70,6 +71,13 @@ static bool dropBarrier(Operation *op) {
     return llvm::any_of(a, [&](Value value) { return b.contains(value); });
   };
   if (!meet(touched.writtenBefore, touched.behind) && !meet(touched.before, touched.writtenBehind))
+    return false;
+  op->erase();
+  return true;
+}
+
+static bool dropWarpBarrier(Operation *op) {
+  if (!isa<NVVM::SyncWarpOp>(op))
     return false;
   op->erase();
   return true;
@@ -164,7 +172,7 @@ static constexpr Mistake kMistakes[] = {
     {"guard one less", moveGuard<-1>},       {"loop one more", moveBound<1>},
     {"loop one less", moveBound<-1>},        {"shuffle with another lane", changeLane},
     {"shuffle of segments", narrowSegments}, {"load of half", halveLoad},
-    {"store of half", halveStore},
+    {"store of half", halveStore},           {"warp's barrier dropped", dropWarpBarrier},
 };
 
 static Operation *numbered(ModuleOp module, size_t wanted) {

@@ -17,9 +17,9 @@ struct Mutant {
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
-/// All of the one kernel of `module`: a barrier dropped, the bound of a guard or a loop one more or
-/// one less, a shuffle with another lane or in segments that its offset leaves, an access of half
-/// as many elements.
+/// All of the one kernel of `module`: a barrier of block or warp dropped, the bound of a guard or a
+/// loop one more or one less, a shuffle with another lane or in segments that its offset leaves, an
+/// access of half as many elements.
 std::vector<Mutant> mutantsOf(mlir::ModuleOp module);
 
 } // namespace weft::test

@@ -65,20 +65,38 @@ private:
 };
 } // namespace
 
+std::vector<ResultBuffer> resultsOf(func::FuncOp kernel) {
+  auto shared = kernel->getAttrOfType<DenseI64ArrayAttr>(kInPlaceAttr);
+  std::vector<ResultBuffer> results;
+  for (auto [number, type] : llvm::enumerate(kernel.getResultTypes()))
+    results.push_back(
+        {toBytes(HostTensor(cast<RankedTensorType>(type))).size(), shared ? shared[number] : -1});
+  return results;
+}
+
 Outcome launch(cpu::KernelLoader::Function code, const LaunchShape &shape, const Buffers &arguments,
-               const std::vector<size_t> &resultBytes) {
+               const std::vector<ResultBuffer> &results) {
   std::vector<Guarded> buffers;
+  std::vector<size_t> bufferOf; // of arguments, then of results
   std::vector<void *> pointers;
   for (const std::vector<char> &argument : arguments) {
     buffers.emplace_back(argument.size());
     std::memcpy(buffers.back().data(), argument.data(), argument.size());
+    bufferOf.push_back(buffers.size() - 1);
   }
-  for (size_t bytes : resultBytes) {
-    buffers.emplace_back(bytes);
-    std::memset(buffers.back().data(), 0xcd, bytes);
+  std::vector<bool> mayChange(arguments.size(), false);
+  for (const ResultBuffer &result : results) {
+    if (result.overwrites >= 0) {
+      mayChange[size_t(result.overwrites)] = true;
+      bufferOf.push_back(size_t(result.overwrites));
+      continue;
+    }
+    buffers.emplace_back(result.bytes);
+    std::memset(buffers.back().data(), 0xcd, result.bytes);
+    bufferOf.push_back(buffers.size() - 1);
   }
-  for (Guarded &buffer : buffers)
-    pointers.push_back(buffer.data());
+  for (size_t number : bufferOf)
+    pointers.push_back(buffers[number].data());
   emulatorError.clear();
   emulator::setErrorHandler([](const char *sentence) { emulatorError = sentence; });
   code(0, shape.extent, pointers.data(), nullptr);
@@ -87,12 +105,13 @@ Outcome launch(cpu::KernelLoader::Function code, const LaunchShape &shape, const
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (!buffers[i].guardHolds() && outcome.error.empty())
       outcome.error = "wrote past the end of buffer " + std::to_string(i);
-    if (i >= arguments.size())
-      outcome.results.emplace_back(buffers[i].data(),
-                                   buffers[i].data() + resultBytes[i - arguments.size()]);
-    else if (std::memcmp(buffers[i].data(), arguments[i].data(), arguments[i].size()) &&
-             outcome.error.empty())
+    if (i < arguments.size() && !mayChange[i] && outcome.error.empty() &&
+        std::memcmp(buffers[i].data(), arguments[i].data(), arguments[i].size()))
       outcome.error = "wrote to argument " + std::to_string(i);
+  }
+  for (auto [number, result] : llvm::enumerate(results)) {
+    const char *data = buffers[bufferOf[arguments.size() + number]].data();
+    outcome.results.emplace_back(data, data + result.bytes);
   }
   return outcome;
 }
@@ -227,22 +246,20 @@ static CaseResult runTwin(const KernelCase &kernelCase, func::FuncOp function, C
     arguments.push_back(randomTensor(cast<RankedTensorType>(type), range, random));
     bytes.push_back(toBytes(arguments.back()));
   }
-  std::vector<size_t> sizes;
-  for (Type type : function.getResultTypes())
-    sizes.push_back(toBytes(HostTensor(cast<RankedTensorType>(type))).size());
+  std::vector<ResultBuffer> results = resultsOf(function);
   auto code = compiled.twinCode.find(function.getName());
   auto reference = compiled.cpuCode.find(function.getName());
   if (!code || !reference) {
     result.failure = "symbol not found";
     return result;
   }
-  Outcome cpu = launch(reference, compiled.cpuKernels[number].shape, bytes, sizes);
+  Outcome cpu = launch(reference, compiled.cpuKernels[number].shape, bytes, results);
   bool isExact = !compiled.inexact.contains(function.getName());
   exact += isExact;
   Outcome first;
   for (auto [which, turn] : llvm::enumerate(turns(random()))) {
     emulator::setOrder(turn.order, turn.seed);
-    Outcome twin = launch(code, compiled.twinKernels[number].shape, bytes, sizes);
+    Outcome twin = launch(code, compiled.twinKernels[number].shape, bytes, results);
     if (!twin.error.empty())
       result.failure = twin.error;
     else if (which == 0)

@@ -34,9 +34,18 @@ struct Outcome {
   }
 };
 
+/// A result of a kernel: its bytes, and the argument that it overwrites; -1: none.
+struct ResultBuffer {
+  size_t bytes;
+  int64_t overwrites;
+};
+
+/// Of all results of a kernel (`rt.in_place`).
+std::vector<ResultBuffer> resultsOf(mlir::func::FuncOp kernel);
+
 /// Runs all units of a kernel; buffers start on multiples of 256 bytes.
 Outcome launch(cpu::KernelLoader::Function code, const LaunchShape &shape, const Buffers &arguments,
-               const std::vector<size_t> &resultBytes);
+               const std::vector<ResultBuffer> &results);
 
 /// The module's functions in CUDA's form, a `gpu.module` each; null on failure.
 mlir::OwningOpRef<mlir::ModuleOp> toGpu(mlir::ModuleOp module);
