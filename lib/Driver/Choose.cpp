@@ -25,11 +25,12 @@ namespace {
 
 /// Plans whose times differ by less than that are as fast: the simpler one is taken.
 constexpr double kTie = 0.01;
-/// By how much the account may be wrong about a layout: test/conformance/plan-accounts holds it to
-/// that. Two layouts about which it is wrong in opposite ways can so be 17 % apart.
+/// By how much the account of a layout may be above or below its seconds as compiled, of which it
+/// is a share: test/conformance/plan-accounts holds it to that. Two accounts can be wrong about each
+/// other by 17 %; so the next one is compared with what was compiled.
 constexpr double kAccountError = 0.08;
 /// Models of more ops at `graph` are compiled as a whole no more often than they must be: until two
-/// are known, if the second is close by the account. Others so often.
+/// are known, if the second may be faster than the first. Others so often.
 constexpr int64_t kManyOps = 1500;
 constexpr size_t kFewFinalists = 2, kFinalists = 5, kFinalistsOfMesh = 2;
 /// A search in which no finalist fits is repeated with their memory as measured, so often.
@@ -291,12 +292,10 @@ private:
       return false;
     if (!choice.isFound())
       return judged == kFinalists;
-    double seconds = next.prediction.seconds();
-    if (judged < kFewFinalists &&
-        seconds <= (1 + kAccountError) * choice.compared.prediction.seconds())
+    double seconds = next.prediction.seconds(), best = choice.evaluation.prediction.seconds();
+    if (judged < kFewFinalists && seconds <= (1 + kAccountError) * best)
       return false;
-    bool isWorse = question.objective == planner::Objective::Time &&
-                   seconds > choice.evaluation.prediction.seconds();
+    bool isWorse = question.objective == planner::Objective::Time && seconds > best;
     return isWorse || judged == kFinalists || isLarge();
   }
 
