@@ -55,10 +55,12 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 # --- Objects: each is rebuilt when its source or any header is newer ---------------------------------------------------
-optimize=(-std=c++17 -O1 -Wall -Wextra -Werror -I"$here" -isystem "$cuda/include")
+# What emulates cuDNN for the runtime's tests, too, knows the runtime's declarations of it.
+tree=$(cd "$here/../../.." && pwd)
+optimize=(-std=c++17 -O1 -Wall -Wextra -Werror -I"$here" -I"$tree/test" -I"$tree/runtime/include" -I"$tree/runtime/lib" -isystem "$cuda/include")
 # For sm_80 and sm_90a machine code, for later devices PTX that their driver compiles.
 devices=(-gencode "arch=compute_80,code=[sm_80,compute_80]" -gencode "arch=compute_90a,code=sm_90a")
-newest_header=$(ls -t "$here"/*/*.h "$here/make-kit.sh" | head -1)
+newest_header=$(ls -t "$here"/*/*.h "$tree"/test/emulation/cuda/*.h "$here/make-kit.sh" | head -1)
 launcher=$(command -v ccache || true)
 
 compile() { # SOURCE
