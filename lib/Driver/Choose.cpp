@@ -26,8 +26,8 @@ namespace {
 /// Plans whose times differ by less than that are as fast: the simpler one is taken.
 constexpr double kTie = 0.01;
 /// By how much the account of a layout may be above or below its seconds as compiled, of which it
-/// is a share: test/conformance/plan-accounts holds it to that. Two accounts can be wrong about each
-/// other by 17 %; so the next one is compared with what was compiled.
+/// is a share: test/conformance/plan-accounts holds it to that. Two accounts can be wrong about
+/// each other by 17 %; so the next one is compared with what was compiled.
 constexpr double kAccountError = 0.08;
 /// Models of more ops at `graph` are compiled as a whole no more often than they must be: until two
 /// are known, if the second may be faster than the first. Others so often.
@@ -549,6 +549,9 @@ planner::Plan driver::planOf(const Choice &choice) {
   plan.model = choice.model;
   plan.cluster = choice.clusterName;
   plan.place = choice.place;
+  // Where a mesh must be said, lest the model file be asked for its own.
+  if (choice.evaluation.layout == planner::kOneDevice)
+    plan.mesh = choice.evaluation.layout;
   std::string stages = choice.stages.empty() ? stagesOf(choice.compared) : choice.stages;
   if (plan.schedule && !stages.empty())
     plan.stages = stages;

@@ -508,8 +508,7 @@ llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string
     return options;
   }
   if (!options.planFile.empty()) {
-    auto merged =
-        withPlan(arguments, options.planFile, flags.given(), "--mesh", planner::kOneDevice);
+    auto merged = withPlan(arguments, options.planFile, flags.given(), "--mesh", "");
     return merged ? parseOptions(*merged, resumes) : merged.takeError();
   }
   if (std::string wrong = checkOptions(options, resumes); !wrong.empty())

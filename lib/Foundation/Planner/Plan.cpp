@@ -76,8 +76,8 @@ std::vector<std::pair<std::string, std::string>> Plan::flags(const std::string &
     if (value)
       flags.push_back({flag, *value});
   };
-  if (mesh)
-    flags.push_back({"--mesh", mesh->empty() ? oneDevice : *mesh});
+  if (const std::string said = mesh && mesh->empty() ? oneDevice : mesh.value_or(""); !said.empty())
+    flags.push_back({"--mesh", said});
   add("--batch-axes", batchAxes);
   if (microbatches)
     flags.push_back({"--microbatches", std::to_string(*microbatches)});
