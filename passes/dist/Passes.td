@@ -306,6 +306,7 @@ def DistSimplifyCollectives : Dist_Pass<"dist-simplify-collectives"> {
     - A transition whose result is only input of another: both become the cheapest plan
       from the first placement to the last (all_reduce and slice: reduce_scatter; gather and slice: all_to_all or nothing).
     - A mask of the result of a transition that makes the padding itself: that fills it.
+    - What goes to the same stages several times, as the beginning of several such plans: it goes once.
 
     **Example** in test/passes/dist/simplify-collectives.mlir.
   }];

@@ -181,4 +181,19 @@ ReasonAttr joinReasons(ReasonAttr first, ReasonAttr last) {
                          first.getSummed());
 }
 
+ReasonAttr shareReasons(ReasonAttr first, ReasonAttr other) {
+  if (!first || !other)
+    return {};
+  llvm::SetVector<Attribute> readers(first.getReaders().begin(), first.getReaders().end());
+  size_t named = readers.size();
+  readers.insert(other.getReaders().begin(), other.getReaders().end());
+  // Readers with names that both have are the same; of the others nobody knows.
+  int64_t count = first.getReaderCount() + other.getReaderCount() -
+                  int64_t(named + other.getReaders().size() - readers.size());
+  ArrayRef<Attribute> most = readers.getArrayRef().take_front(kNamedReaders);
+  return ReasonAttr::get(first.getContext(), first.getMaker(),
+                         ArrayAttr::get(first.getContext(), most), count, first.getRole(),
+                         first.getFrom(), first.getTo(), first.getSummed());
+}
+
 } // namespace weft::dist

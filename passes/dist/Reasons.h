@@ -16,6 +16,10 @@ void recordReasons(mlir::func::FuncOp function, MeshAttr mesh);
 /// `last`; null if one of them is.
 ReasonAttr joinReasons(ReasonAttr first, ReasonAttr last);
 
+/// The reason of what serves the readers of both: that of `first` with those of `other` behind its
+/// own; null if one of them is.
+ReasonAttr shareReasons(ReasonAttr first, ReasonAttr other);
+
 } // namespace weft::dist
 
 #endif // WEFT_PASSES_DIST_REASONS_H

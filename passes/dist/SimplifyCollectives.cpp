@@ -7,6 +7,8 @@
 #include "passes/dist/Reasons.h"
 #include "weft/Search/Reshard.h"
 
+#include "llvm/ADT/MapVector.h"
+
 using namespace mlir;
 
 namespace weft::dist {
@@ -27,6 +29,7 @@ public:
          llvm::make_early_inc_range(function.getBody().front().without_terminator()))
       if (auto transition = dyn_cast<TransitionOpInterface>(op))
         mergeChain(transition);
+    shareMoves();
   }
 
 private:
@@ -77,6 +80,25 @@ private:
     last->getResult(0).replaceAllUsesWith(value);
     for (Operation *op : chain)
       op->erase();
+  }
+
+  /// A value goes to other stages once, whoever reads it there and in whatever shards: chains that
+  /// began at one value may each have come to begin with its move.
+  void shareMoves() {
+    llvm::MapVector<std::pair<Value, Type>, SmallVector<TransitionOpInterface, 1>> moves;
+    for (auto transition : function.getBody().front().getOps<TransitionOpInterface>())
+      if (transition.getTransitionKind() == TransitionKind::Move &&
+          !transition->hasAttr(kStepPartAttr))
+        moves[{transition->getOperand(0), transition->getResult(0).getType()}].push_back(
+            transition);
+    for (auto &[what, alike] : moves)
+      for (TransitionOpInterface other : llvm::drop_begin(alike)) {
+        if (ReasonAttr reason = shareReasons(alike.front()->getAttrOfType<ReasonAttr>(kReasonAttr),
+                                             other->getAttrOfType<ReasonAttr>(kReasonAttr)))
+          alike.front()->setAttr(kReasonAttr, reason);
+        other->getResult(0).replaceAllUsesWith(alike.front()->getResult(0));
+        other->erase();
+      }
   }
 
   func::FuncOp function;

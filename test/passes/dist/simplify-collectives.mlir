@@ -66,3 +66,25 @@ func.func @reasons(%x: tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>) -> ten
   return %2 : tensor<2xf32, #dist.local<#mesh, [4{"tp"}]>>
 }
 }
+
+// -----
+
+// Of what is gathered for one reader and moved for another, a part crosses to the other stage, once for both.
+// CHECK: #[[BOTH:.+]] = #dist.reason<maker = "makes", readers = ["product", "sum"], reader_count = 2, role = "gradient",
+// CHECK-LABEL: func @moved_once
+// CHECK-SAME: %[[X:.+]]: tensor<4x4xf32
+#mesh = #dist.mesh<[stages "pp"=2, "tp"=2]>
+#gathered = #dist.reason<maker = "makes", readers = ["product"], reader_count = 1, role = "gradient", from = <#mesh, [8{"tp"}, 4], held = "pp"[1]>, to = <#mesh, [8, 4], held = "pp"[1]>>
+#whole = #dist.reason<maker = "makes", readers = ["product"], reader_count = 1, role = "gradient", from = <#mesh, [8, 4], held = "pp"[1]>, to = <#mesh, [8, 4], held = "pp"[0]>>
+#part = #dist.reason<maker = "makes", readers = ["sum"], reader_count = 1, role = "gradient", from = <#mesh, [8{"tp"}, 4], held = "pp"[1]>, to = <#mesh, [8{"tp"}, 4], held = "pp"[0]>>
+module attributes {dist.mesh = #mesh} {
+func.func @moved_once(%x: tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4], held = "pp"[1]>>) -> (tensor<8x4xf32, #dist.local<#mesh, [8, 4], held = "pp"[0]>>, tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4], held = "pp"[0]>>) {
+  %0 = dist.all_gather %x ["tp"] dim 0 {dist.reason = #gathered} : tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4], held = "pp"[1]>> -> tensor<8x4xf32, #dist.local<#mesh, [8, 4], held = "pp"[1]>>
+  // CHECK-NEXT: %[[MOVED:.+]] = dist.move %[[X]] ["pp"] {dist.reason = #[[BOTH]]}
+  // CHECK-NEXT: %[[WHOLE:.+]] = dist.all_gather %[[MOVED]] ["tp"] dim 0
+  %1 = dist.move %0 ["pp"] {dist.reason = #whole} : tensor<8x4xf32, #dist.local<#mesh, [8, 4], held = "pp"[1]>> -> tensor<8x4xf32, #dist.local<#mesh, [8, 4], held = "pp"[0]>>
+  %2 = dist.move %x ["pp"] {dist.reason = #part} : tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4], held = "pp"[1]>> -> tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4], held = "pp"[0]>>
+  // CHECK-NEXT: return %[[WHOLE]], %[[MOVED]]
+  return %1, %2 : tensor<8x4xf32, #dist.local<#mesh, [8, 4], held = "pp"[0]>>, tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4], held = "pp"[0]>>
+}
+}
