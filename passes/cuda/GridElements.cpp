@@ -104,16 +104,18 @@ Value GridElements::loadAt(const Storage &from, AffineExpr place, Location loc) 
   bool isKept =
       keeps && !from.isMutable && (isVector || !laneDim || !place.isFunctionOfDim(*laneDim));
   AffineExpr first = isVector ? firstPlace(place, *laneDim) : place;
+  // Other nests may have read as many lanes from there, or fewer.
+  Type wanted = isVector ? VectorType::get({lanes}, element) : element;
   auto lanesOf = [&](Value read) -> Value {
     return isVector ? vector::ExtractOp::create(builder, loc, read, lane).getResult() : read;
   };
   for (const Read &known : reads)
     if (isKept && known.memory == from.pointer && known.place == first &&
-        isa<VectorType>(known.value.getType()) == isVector && isAround(known.value))
+        known.value.getType() == wanted && isAround(known.value))
       return lanesOf(known.value);
   Value read;
   if (isVector) {
-    auto type = VectorType::get({lanes}, element);
+    auto type = cast<VectorType>(wanted);
     read =
         vector::LoadOp::create(builder, loc, type, from.pointer,
                                ValueRange{within(from.pointer, first, type.getNumElements(), loc)},

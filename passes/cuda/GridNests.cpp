@@ -248,11 +248,20 @@ Threads GridNestEmitter::lanesOfWarp(ArrayRef<LoopNest> nests) {
   llvm::DenseSet<Value> streams;
   for (const LoopNest &nest : nests)
     streams.insert(nest.streams.begin(), nest.streams.end());
+  // The smallest element is read by 16 bytes, and of larger ones as many.
+  auto bytesOf = [](Value memory) {
+    return elementBytes(cast<MemRefType>(memory.getType()).getElementType());
+  };
+  int64_t least = kAccessBytes, accesses = 0;
+  for (const LoopNest &nest : nests)
+    least = std::min(least, leastBytes(nest));
+  for (Value memory : streams)
+    accesses += bytesOf(memory) / std::min(least, bytesOf(memory));
   Value warp = arith::ConstantIndexOp::create(builder, loc, kWarp);
   Value lane = arith::RemUIOp::create(builder, loc, threads.thread, warp);
   space.addDim(kWarp, false);
   space.dims.back().iv = lane;
-  return {lane, warp, kWarp, unsigned(space.dims.size() - 1), int64_t(streams.size())};
+  return {lane, warp, kWarp, unsigned(space.dims.size() - 1), accesses};
 }
 
 /// The indices of the values of element `number * lanes + lane` of a row of the nest, whose leading

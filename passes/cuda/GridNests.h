@@ -18,17 +18,17 @@ struct Threads {
   mlir::Value step; // their number, as a value
   int64_t count;
   /// The dim of the space that stands for `thread`. Where there is one, loops of few turns are
-  /// written out in its terms, so that what one of them has read others know: in a turn 16 bytes of
-  /// each of `streams`.
+  /// written out in its terms, so that what one of them has read others know: in a turn so many
+  /// `accesses` of 16 bytes.
   std::optional<unsigned> dim = std::nullopt;
-  int64_t streams = 0;
+  int64_t accesses = 0;
 
   bool writeOut(int64_t numbers) const {
     // Accesses that are kept take 4 registers each, and twice as many as numbers to compute with
     // where these have 16 bits.
     constexpr int64_t kMostTurns = 4, kMostKept = 16;
     int64_t turns = numbers / count;
-    return dim && numbers % count == 0 && turns <= kMostTurns && turns * streams <= kMostKept;
+    return dim && numbers % count == 0 && turns <= kMostTurns && turns * accesses <= kMostKept;
   }
 };
 

@@ -29,8 +29,7 @@ double weft::cuda::operationCost(Operation &op) {
   return 1;
 }
 
-/// Bytes of the smallest element that a nest reads from memory or writes.
-static int64_t leastBytes(const LoopNest &nest) {
+int64_t weft::cuda::leastBytes(const LoopNest &nest) {
   int64_t least = kAccessBytes;
   auto see = [&](Value value) {
     if (auto type = dyn_cast<RankedTensorType>(value.getType()))

@@ -18,6 +18,9 @@ inline constexpr int64_t kMostBlocks = int64_t(1) << 20;
 /// Scalar operations of an op in the body of a kernel.
 double operationCost(mlir::Operation &op);
 
+/// Bytes of the smallest element that a nest reads from memory or writes.
+int64_t leastBytes(const kernels::LoopNest &nest);
+
 /// Elements that a thread of a nest computes at a time, so that its accesses are wide: a power of
 /// two that divides the last box dim. `together`: the box is all of the values, whose last elements
 /// are computed one by one.

@@ -12,8 +12,8 @@ namespace weft::dist {
 /// apart, as for a weight that the first and the last layers share. Over microbatches each addend
 /// is then accumulated where it is made, and the sums are added once behind them: no microbatch has
 /// to bring one addend to the other, from stage to stage of a pipeline or from one routine to
-/// another. It costs a second accumulator. Gradients of more than two addends, as of a weight that a
-/// recurrence or an encoder reads besides, stay one sum, which is added up in each microbatch.
+/// another. It costs a second accumulator. Gradients of more than two addends, as of a weight that
+/// a recurrence or an encoder reads besides, stay one sum, which is added up in each microbatch.
 /// Nothing here depends on where a pipeline is cut, so that all cuts add in one order.
 ///
 /// A sum that is reduced in every microbatch (`dist.step_part`), as it is to be kept split, is none

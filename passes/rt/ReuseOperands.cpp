@@ -80,7 +80,8 @@ private:
       put->removeAttr(kPlacedAttr);
   }
 
-  /// What overwrites a state stands behind all that reads the old one; what makes its rows need not.
+  /// What overwrites a state stands behind all that reads the old one; what makes its rows need
+  /// not.
   bool isNewState(PutOp put) const {
     for (Value value = put.getResult(); value.hasOneUse(); value = value.user_begin()->getResult(0))
       if (Operation *user = *value.user_begin(); specKind(user) == SpecKind::End)
