@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Compiler/Pipelines.h"
 
-#include "passes/dist/Passes.h"
+#include "passes/dist/AssignAxis.h"
 #include "weft/Compiler/Phases.h"
 #include "weft/Compiler/StageAxis.h"
 
@@ -71,23 +71,23 @@ void weft::buildPlaced(OpPassManager &pm, const PhaseOptions &options) {
 void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (!isDistributed(options))
     return;
-  auto assignAxes = [&](llvm::StringRef programs) {
+  auto assignAxes = [&](llvm::StringRef programs, AxisSearchMemory *memory) {
     dist::DistAssignAxisOptions assign;
     assign.programs = programs.str();
     assign.sequenceParallel = options.sequenceParallel;
-    pm.addNestedPass<func::FuncOp>(dist::createDistAssignAxis(assign));
+    pm.addNestedPass<func::FuncOp>(dist::createDistAssignAxis(assign, memory));
   };
   // What a person said comes first and is closed.
   buildPlaced(pm, options);
   // The batch spreads before weights are split, so that the search sees what is left.
   pm.addPass(dist::createDistPropagate());
-  assignAxes("lead");
+  assignAxes("lead", options.searchMemory);
   // How state is used is known now; how it is stored follows. The other programs
   // take it as they find it.
   if (options.train)
     pm.addPass(dist::createDistPlaceState(placeStateOptions(options.zero)));
   pm.addPass(dist::createDistShareState());
-  assignAxes("follow");
+  assignAxes("follow", nullptr); // of several programs at a time
   // Reshards turn placements into types, of results that may still be partial.
   if (options.recordPlacements)
     pm.addPass(dist::createDistRecordPlacements());

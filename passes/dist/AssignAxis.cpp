@@ -1,13 +1,12 @@
 // Writes the result of the axis search as placements.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/dist/Passes.h"
+#include "passes/dist/AssignAxis.h"
 
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/SignatureAttributes.h"
 #include "weft/Interfaces/OpInterfaces.h"
-#include "weft/Search/AxisSearch.h"
 #include "weft/Sharding/Projection.h"
 
 #include "mlir/IR/Remarks.h"
@@ -252,6 +251,8 @@ private:
 
 struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
   using DistAssignAxisBase::DistAssignAxisBase;
+  AssignAxis(dist::DistAssignAxisOptions options, AxisSearchMemory *memory)
+      : DistAssignAxisBase(std::move(options)), memory(memory) {}
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
@@ -290,6 +291,7 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
     Placements placements(function, meshAttr, id);
     AxisSearchOptions options(costs, id);
     options.sequenceParallel = sequenceParallel;
+    options.memory = memory;
     options.placed = [&](Value value) { return withoutAxis(mesh, placements.of(value), id); };
     options.allowed = [&](Value value, const AxisSplit &split) {
       return addSplit(mesh, options.placed(value), id, split).has_value();
@@ -396,6 +398,13 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
         << " bytes a device and run" << part
         << (result.numStatesPruned ? " (search cut short: may not be the least)" : "");
   }
+
+  AxisSearchMemory *memory = nullptr;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> dist::createDistAssignAxis(DistAssignAxisOptions options,
+                                                 AxisSearchMemory *memory) {
+  return std::make_unique<AssignAxis>(std::move(options), memory);
+}

@@ -10,6 +10,8 @@
 
 namespace weft {
 
+class AxisSearchMemory;
+
 /// How much of the training state is split: nothing (0), the optimizer's state (1), gradients too
 /// (2), parameters too (3).
 struct ZeroStage {
@@ -68,6 +70,8 @@ struct PhaseOptions {
   bool allowIdleAxes = false;
   /// Also split norms and residuals between matrix products.
   bool sequenceParallel = false;
+  /// Of whoever compiles programs of the same blocks one after the other; null: none.
+  AxisSearchMemory *searchMemory = nullptr;
   /// Note the placements by name, for `dist-write-devices`.
   bool recordPlacements = false;
   Precision precision = Precision::F32;

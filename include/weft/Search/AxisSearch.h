@@ -10,6 +10,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 namespace weft {
@@ -28,6 +29,16 @@ struct AxisSplit {
     return kind == other.kind && (kind != Kind::Sharded ||
                                   (dim == other.dim && outer == other.outer && size == other.size));
   }
+};
+
+/// What searches have found, for those that meet the same again: of programs with more of the same
+/// blocks, or of another axis. They find the same with it and without. For one search at a time.
+class AxisSearchMemory {
+public:
+  AxisSearchMemory();
+  ~AxisSearchMemory();
+  struct Met;
+  const std::unique_ptr<Met> met;
 };
 
 struct AxisSearchOptions {
@@ -86,6 +97,8 @@ struct AxisSearchOptions {
   /// the search forgets all but those it has reached: a program that does not repeat meets none
   /// again.
   size_t rememberedBytes = 256 << 20;
+  /// Of searches before. Absent: none.
+  AxisSearchMemory *memory = nullptr;
 };
 
 struct AxisSearchResult {
@@ -97,7 +110,7 @@ struct AxisSearchResult {
   double bytesMoved = 0; // per device, by the collectives of one run
   unsigned numCollectives = 0;
   unsigned numStatesPruned = 0; // 0: the result is optimal for the cost model
-  unsigned numOpsSearched = 0;  // the others were replayed
+  unsigned numOpsSearched = 0;  // the others were met before
   size_t rememberedBytes = 0;   // for frontiers, at most at a time
 };
 

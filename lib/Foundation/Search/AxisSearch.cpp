@@ -15,6 +15,22 @@ using namespace mlir;
 
 namespace weft {
 
+struct AxisSearchMemory::Met {
+  Numbers valueNumbers, listNumbers, visitNumbers, stateNumbers;
+  std::deque<FrontierTable> tables; ///< by list
+  size_t bytes = 0;                 ///< of all tables
+  std::vector<size_t> widths;       ///< by list
+  /// By list and op, and by frontier: where the op leads from there, at costs above the frontier's.
+  DenseMap<std::pair<uint64_t, unsigned>, std::vector<Reached>> steps;
+  size_t numSteps = 0;
+  std::deque<State> states;
+  std::deque<Outcome> outcomes;
+  DenseMap<std::pair<unsigned, unsigned>, const Outcome *> known; ///< by state and op
+};
+
+AxisSearchMemory::AxisSearchMemory() : met(std::make_unique<Met>()) {}
+AxisSearchMemory::~AxisSearchMemory() = default;
+
 namespace {
 
 /// State 1 of every value is partial.
@@ -26,7 +42,9 @@ class Search {
 public:
   Search(Block &program, const AxisSearchOptions &options)
       : program(program), options(options), candidates(program, options),
-        values(options, candidates) {}
+        values(options, candidates),
+        own(options.memory ? nullptr : std::make_unique<AxisSearchMemory>()),
+        met(*(options.memory ? *options.memory : *own).met) {}
 
   AxisSearchResult run();
 
@@ -87,18 +105,12 @@ private:
   SearchedValues values;
   SmallVector<SearchedValue *> live;
   std::deque<SmallVector<AxisStrategy, 8>> strategies;
-  Numbers valueNumbers, listNumbers, visitNumbers, stateNumbers;
-  std::deque<FrontierTable> tables; ///< by list
-  size_t bytes = 0, mostBytes = 0;  ///< of all tables, now and at most
-  std::vector<size_t> widths;       ///< by list
-  /// By list and op, and by frontier: where the op leads from there, at costs above the frontier's.
-  DenseMap<std::pair<uint64_t, unsigned>, std::vector<Reached>> steps;
+  std::unique_ptr<AxisSearchMemory> own;
+  AxisSearchMemory::Met &met;
+  size_t mostBytes = 0; ///< of all tables at a time
+  unsigned numSearched = 0;
   std::vector<Reached> unremembered;
-  size_t numSteps = 0;
-  std::deque<State> states;
   unsigned state = 0; ///< the one reached
-  std::deque<Outcome> outcomes;
-  DenseMap<std::pair<unsigned, unsigned>, const Outcome *> known; ///< by state and op
   std::vector<Decision> decisions;
 };
 
@@ -255,7 +267,7 @@ bool Search::make(const Visit &visit, const AxisStrategy &strategy, SmallVectorI
 unsigned Search::numberOf(const SearchedValue &value) {
   SmallVector<int64_t, 48> key;
   value.describe(key);
-  return valueNumbers.of(key).first;
+  return met.valueNumbers.of(key).first;
 }
 
 /// The number of all ops that lead from one state to one state, in the same ways.
@@ -270,7 +282,7 @@ unsigned Search::numberOf(const Visit &visit) {
   append(visit.kept);
   append(visit.keptResults);
   key.push_back(visit.before.size());
-  for (SearchedValue *value : ArrayRef(visit.before).drop_front(widths[states[state].list]))
+  for (SearchedValue *value : ArrayRef(visit.before).drop_front(met.widths[met.states[state].list]))
     key.push_back(numberOf(*value));
   for (SearchedValue *value : visit.results)
     key.push_back(numberOf(*value));
@@ -279,41 +291,43 @@ unsigned Search::numberOf(const Visit &visit) {
     append(strategy.results);
     appendTicks(key, strategy.cost);
   }
-  return visitNumbers.of(key).first;
+  return met.visitNumbers.of(key).first;
 }
 
 void Search::advance(Operation *op) {
   Visit visit = prepare(op);
   unsigned number = numberOf(visit);
-  const Outcome *&outcome = known[{state, number}];
-  if (!outcome || !options.replay)
-    outcome = &outcomes.emplace_back(explore(visit, number));
+  const Outcome *&outcome = met.known[{state, number}];
+  if (!outcome || !options.replay) {
+    ++numSearched;
+    outcome = &met.outcomes.emplace_back(explore(visit, number));
+  }
   decisions.push_back({op, visit.strategies, outcome});
   state = outcome->next;
-  if (bytes > options.rememberedBytes)
+  if (met.bytes > options.rememberedBytes)
     forget();
 }
 
 /// Goes on from the frontiers reached as if none had been met before.
 void Search::forget() {
-  State reached = std::move(states[state]);
+  State reached = std::move(met.states[state]);
   Frontiers frontiers(live.size());
   for (unsigned number : reached.frontiers)
-    frontiers.push_back(tables[reached.list][number]);
-  tables.clear();
-  widths.clear();
-  steps.clear();
-  states.clear();
-  known.clear();
-  listNumbers = stateNumbers = Numbers();
-  numSteps = 0;
+    frontiers.push_back(met.tables[reached.list][number]);
+  met.tables.clear();
+  met.widths.clear();
+  met.steps.clear();
+  met.states.clear();
+  met.known.clear();
+  met.listNumbers = met.stateNumbers = Numbers();
+  met.numSteps = 0;
   reached.list = listOf(live);
-  FrontierTable &table = tables[reached.list];
+  FrontierTable &table = met.tables[reached.list];
   for (auto [index, number] : llvm::enumerate(reached.frontiers))
     number = table.numberOf(frontiers[index]);
-  bytes = table.bytes();
-  state = stateNumbers.of(reached.key()).first;
-  states.push_back(std::move(reached));
+  met.bytes = table.bytes();
+  state = met.stateNumbers.of(reached.key()).first;
+  met.states.push_back(std::move(reached));
 }
 
 /// The number of all lists of values of which the same is asked.
@@ -321,20 +335,22 @@ unsigned Search::listOf(ArrayRef<SearchedValue *> values) {
   SmallVector<int64_t, 48> key;
   for (const SearchedValue *value : values)
     key.push_back(numberOf(*value));
-  key.push_back(-1);
-  auto [number, isNew] = listNumbers.of(key);
+  // What all values are moved by.
+  llvm::append_values(key, -1, int64_t(options.sequenceParallel),
+                      int64_t(options.isStatePlacedForAxis), int64_t(options.beam));
+  auto [number, isNew] = met.listNumbers.of(key);
   if (isNew) {
-    tables.emplace_back(values.size());
-    widths.push_back(values.size());
+    met.tables.emplace_back(values.size());
+    met.widths.push_back(values.size());
   }
   return number;
 }
 
 Outcome Search::explore(const Visit &visit, unsigned number) {
-  const State &from = states[state];
+  const State &from = met.states[state];
   unsigned list = listOf(live);
-  FrontierTable &behind = tables[list];
-  bytes -= behind.bytes();
+  FrontierTable &behind = met.tables[list];
+  met.bytes -= behind.bytes();
   constexpr unsigned kNowhere = ~0u;
   std::vector<unsigned> places; // in `reached`, by frontier
   std::vector<Reached> reached;
@@ -356,25 +372,25 @@ Outcome Search::explore(const Visit &visit, unsigned number) {
       reached[place].entry.parent = parent;
     }
   Outcome outcome = prune(reached, list);
-  bytes += behind.bytes();
-  mostBytes = std::max(mostBytes, bytes);
+  met.bytes += behind.bytes();
+  mostBytes = std::max(mostBytes, met.bytes);
   return outcome;
 }
 
 /// In equal blocks the same frontiers come again, though not always at the same costs.
 ArrayRef<Reached> Search::stepsFrom(unsigned frontier, const Visit &visit, unsigned number,
                                     FrontierTable &behind) {
-  unsigned list = states[state].list;
+  unsigned list = met.states[state].list;
   if (!options.replay)
-    return unremembered = findSteps(tables[list][frontier], visit, behind);
+    return unremembered = findSteps(met.tables[list][frontier], visit, behind);
   uint64_t way = uint64_t(list) << 32 | number;
-  if (auto found = steps.find({way, frontier}); found != steps.end())
+  if (auto found = met.steps.find({way, frontier}); found != met.steps.end())
     return found->second;
-  unremembered = findSteps(tables[list][frontier], visit, behind);
-  numSteps += unremembered.size();
-  if (numSteps > kMostSteps)
+  unremembered = findSteps(met.tables[list][frontier], visit, behind);
+  met.numSteps += unremembered.size();
+  if (met.numSteps > kMostSteps)
     return unremembered;
-  return steps[{way, frontier}] = unremembered;
+  return met.steps[{way, frontier}] = unremembered;
 }
 
 std::vector<Reached> Search::findSteps(Frontier frontier, const Visit &visit,
@@ -424,7 +440,7 @@ std::vector<uint32_t> Search::splitsOfArguments(Frontier frontier) const {
 /// Keeps the frontiers that can still lead to the best end: the `beam` cheapest, and of each way in
 /// which arguments are split a quarter of that, together at most four times `beam`.
 Outcome Search::prune(ArrayRef<Reached> reached, unsigned list) {
-  FrontierTable &table = tables[list];
+  FrontierTable &table = met.tables[list];
   SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, reached.size()));
   llvm::sort(order, [&](unsigned a, unsigned b) {
     return std::tie(reached[a].entry.cost, a) < std::tie(reached[b].entry.cost, b);
@@ -469,9 +485,9 @@ Outcome Search::prune(ArrayRef<Reached> reached, unsigned list) {
       distances.push_back(&table.distancesFrom(way.frontier));
     outcome.entries.push_back(way.entry);
   }
-  auto [number, isNew] = stateNumbers.of(next.key());
+  auto [number, isNew] = met.stateNumbers.of(next.key());
   if (isNew)
-    states.push_back(std::move(next));
+    met.states.push_back(std::move(next));
   outcome.next = number;
   return outcome;
 }
@@ -479,7 +495,7 @@ Outcome Search::prune(ArrayRef<Reached> reached, unsigned list) {
 /// Follows the best end back to the start and reads off every op's choice.
 AxisSearchResult Search::trace() {
   AxisSearchResult result;
-  result.numOpsSearched = outcomes.size();
+  result.numOpsSearched = numSearched;
   result.rememberedBytes = mostBytes;
   SmallVector<unsigned> chosen(decisions.size());
   // The cheapest frontier is the first.
@@ -538,10 +554,12 @@ AxisSearchResult Search::run() {
   findLastReaders();
   State start;
   start.list = listOf({});
-  start.frontiers.push_back(tables[start.list].numberOf({}));
+  start.frontiers.push_back(met.tables[start.list].numberOf({}));
   start.costs.push_back(0);
-  stateNumbers.of(start.key());
-  states.push_back(std::move(start));
+  auto [number, isNew] = met.stateNumbers.of(start.key());
+  if (isNew)
+    met.states.push_back(std::move(start));
+  state = number;
   for (Operation &op : program)
     if (visits(&op))
       advance(&op);

@@ -317,4 +317,30 @@ TEST_F(AxisSearchTest, ForgettingFindsTheSame) {
   }
 }
 
+// What searches of other programs, axes and ways to move have found before changes nothing but how
+// much is searched: of a program with one more of the same blocks less.
+TEST_F(AxisSearchTest, MemoryFindsTheSame) {
+  std::mt19937 random(13);
+  AxisSearchMemory memory;
+  for (int trial = 0; trial < 12; ++trial) {
+    SmallVector<int> kinds(2, trial % 3);
+    kinds.append(1 + random() % 3, random() % 3);
+    for (bool sequenceParallel : {false, true}) {
+      for (int more : {0, 1, 2}) {
+        kinds.append(more != 0, kinds.back());
+        std::string text = stack(kinds);
+        int64_t axisSize = trial % 2 ? 2 : 4;
+        AxisSearchResult alone = search(text, axisSize, sequenceParallel);
+        std::string expected = describe(alone);
+        AxisSearchOptions options(CostModel(Mesh{{{"tp", axisSize}}}), 0);
+        options.sequenceParallel = sequenceParallel;
+        options.memory = &memory;
+        AxisSearchResult found = search(text, std::move(options));
+        EXPECT_EQ(describe(found), expected) << "trial " << trial << ", " << more << " more";
+        EXPECT_LE(found.numOpsSearched, alone.numOpsSearched - (more > 0)) << "trial " << trial;
+      }
+    }
+  }
+}
+
 } // namespace
