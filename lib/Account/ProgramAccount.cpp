@@ -325,6 +325,13 @@ func::FuncOp account::leadProgram(ModuleOp module) {
   return first;
 }
 
+void account::keepLeadProgram(ModuleOp module) {
+  func::FuncOp lead = leadProgram(module);
+  for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (function.isPublic() && function != lead)
+      function.erase();
+}
+
 llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Options &options) {
   func::FuncOp program = leadProgram(module);
   const Target *target = targetOf(module);

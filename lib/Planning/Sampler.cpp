@@ -7,6 +7,7 @@
 #include "passes/nn/step/KeepBlocks.h"
 #include "weft/Account/ProgramAccount.h"
 #include "weft/Interfaces/TensorTypes.h"
+#include "weft/Search/AxisSearch.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -22,8 +23,39 @@ namespace {
 /// blocks are computed again, a border that is kept is known by what repeats twice in between.
 constexpr int64_t kFewBlocks = 2, kFewRecomputedBlocks = 3;
 
+/// Ways to split weights, and sizes of microbatches, of which programs are kept.
+constexpr size_t kMostSharded = 32;
+
 int64_t elementBytesOf(Precision precision) {
   return precision == Precision::F64 ? 8 : precision == Precision::F32 ? 4 : 2;
+}
+
+/// On an op of a program for all modes of recomputation: those that mark it, as bits.
+constexpr llvm::StringLiteral kModesAttr = "planning.recompute";
+
+SmallVector<Operation *> opsOf(ModuleOp module) {
+  SmallVector<Operation *> ops;
+  account::leadProgram(module).walk([&](Operation *op) { ops.push_back(op); });
+  return ops;
+}
+
+/// Notes what the mode marks in `marked`, which is the same program but for marks.
+void noteMarks(ModuleOp module, ModuleOp marked, planner::Recompute mode) {
+  Type type = IntegerType::get(module.getContext(), 8);
+  for (auto [op, twin] : llvm::zip_equal(opsOf(module), opsOf(marked)))
+    if (twin->hasAttr(nn::kRecomputeAttr)) {
+      auto modes = op->getAttrOfType<IntegerAttr>(kModesAttr);
+      op->setAttr(kModesAttr,
+                  IntegerAttr::get(type, (modes ? modes.getInt() : 0) | 1 << unsigned(mode)));
+    }
+}
+
+/// Makes marks of what was noted for the mode.
+void mark(ModuleOp module, planner::Recompute mode) {
+  for (Operation *op : opsOf(module))
+    if (auto modes = dyn_cast_if_present<IntegerAttr>(op->removeAttr(kModesAttr)))
+      if (modes.getInt() >> unsigned(mode) & 1)
+        op->setAttr(nn::kRecomputeAttr, UnitAttr::get(op->getContext()));
 }
 
 /// The extent of the batch, as dist-place finds it: by the name of a dimension, else the first of
@@ -67,10 +99,18 @@ Sampler::Sampler(const Compilation &program, Compilation atImport)
   }
   if (hasStatistics)
     return;
+  for (Size size : sizes())
+    keepBlocksOf(graphs[{1, size}].emplace(program.clone()), size);
+}
+
+std::set<Sampler::Size> Sampler::sizes() const {
+  if (blockCount == 0)
+    return {0};
+  std::set<Size> all;
   for (planner::Recompute recompute : {planner::Recompute::None, planner::Recompute::Full})
-    for (Size size : {fewerBlocks(recompute), fewerBlocks(recompute) + 1})
-      if (auto &kept = graphs[{1, size}]; !kept)
-        keepBlocksOf(kept.emplace(program.clone()), size);
+    if (recompute == planner::Recompute::None || imported.options.phases.train)
+      all.insert({fewerBlocks(recompute), fewerBlocks(recompute) + 1});
+  return all;
 }
 
 Sampler::Size Sampler::fewerBlocks(planner::Recompute recompute) const {
@@ -103,16 +143,71 @@ const Compilation *Sampler::graph(Parts parts, Size size) {
   return found->second ? &*found->second : nullptr;
 }
 
-const Compilation *Sampler::stepped(planner::Recompute recompute, Parts parts, Size size) {
-  auto [found, isNew] = steps.try_emplace({recompute, parts, size});
-  if (const Compilation *from = isNew ? graph(parts, size) : nullptr) {
-    found->second.emplace(from->clone());
-    found->second->options.phases.recompute = planner::nameOf(recompute);
-    found->second->options.phases.mesh = {};
-    if (failed(found->second->runTo(Phase::Step)))
-      found->second.reset();
-  }
+/// The lead program, with what each mode of recomputation marks.
+const Compilation *Sampler::stepped(Parts parts, Size size) {
+  auto [found, isNew] = steps.try_emplace({parts, size});
+  if (const Compilation *from = isNew ? graph(parts, size) : nullptr)
+    for (planner::Recompute mode :
+         {planner::Recompute::None, planner::Recompute::Selective, planner::Recompute::Full}) {
+      Compilation made = from->clone();
+      made.options.phases.recompute = planner::nameOf(mode);
+      made.options.phases.mesh = {};
+      if (failed(made.runTo(Phase::Step))) {
+        found->second.reset();
+        break;
+      }
+      if (found->second) {
+        noteMarks(found->second->getModule(), made.getModule(), mode);
+        continue;
+      }
+      account::keepLeadProgram(made.getModule());
+      found->second.emplace(std::move(made));
+      if (!imported.options.phases.train)
+        break;
+    }
   return found->second ? &*found->second : nullptr;
+}
+
+/// All at once, as the search for placements finds in a program what it found in one with fewer
+/// blocks.
+const std::map<Sampler::Size, Sampler::Sharded> &Sampler::sharded(const Group &group,
+                                                                  int64_t samples) {
+  if (shardeds.size() == kMostSharded)
+    shardeds.clear();
+  auto [found, isNew] = shardeds.try_emplace({group.tensor, group.sequenceParallel, samples});
+  if (isNew) {
+    AxisSearchMemory memory;
+    for (Size size : sizes())
+      found->second.emplace(size, shard(group, samples, size, memory));
+  }
+  return found->second;
+}
+
+Sampler::Sharded Sampler::shard(const Group &group, int64_t samples, Size size,
+                                AxisSearchMemory &memory) {
+  Sharded result;
+  ScopedDiagnosticHandler quiet(&imported.getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && result.error.empty())
+      result.error = diagnostic.str();
+    return success();
+  });
+  const Compilation *from = stepped(hasStatistics ? wholeBatch / samples : 1, size);
+  if (!from)
+    return result;
+  Compilation made = from->clone();
+  PhaseOptions &phases = made.options.phases;
+  if (group.tensor > 1)
+    phases.mesh = *Mesh::parse("tp=" + std::to_string(group.tensor));
+  phases.microbatches = wholeBatch / samples;
+  phases.sequenceParallel = group.sequenceParallel;
+  phases.isPart = true;
+  phases.zero = {};
+  phases.searchMemory = &memory;
+  LogicalResult ran = made.runTo(Phase::Sharded);
+  phases.searchMemory = nullptr;
+  if (succeeded(ran))
+    result.program.emplace(std::move(made));
+  return result;
 }
 
 llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_t microbatches,
@@ -149,27 +244,20 @@ llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_
 }
 
 std::optional<Sample> Sampler::sample(const Group &group, int64_t samples, Size size) {
-  std::string error;
+  const Sharded &from = sharded(group, samples).at(size);
+  std::string error = from.error;
   ScopedDiagnosticHandler quiet(&imported.getContext(), [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
       error = diagnostic.str();
     return success();
   });
-  const Compilation *from =
-      stepped(group.recompute, hasStatistics ? wholeBatch / samples : 1, size);
   std::optional<Sample> result;
-  if (from) {
+  if (from.program) {
     ++programs;
-    Compilation copy = from->clone();
-    PhaseOptions &phases = copy.options.phases;
-    if (group.tensor > 1)
-      phases.mesh = *Mesh::parse("tp=" + std::to_string(group.tensor));
-    phases.microbatches = wholeBatch / samples;
-    phases.sequenceParallel = group.sequenceParallel;
-    phases.isPart = true;
-    phases.zero = {};
+    Compilation copy = from.program->clone();
+    mark(copy.getModule(), group.recompute);
     LogicalResult shown = copy.inspectFusible([&](ModuleOp module) {
-      llvm::Expected<Sample> account = read(module, group, phases.microbatches, size);
+      llvm::Expected<Sample> account = read(module, group, wholeBatch / samples, size);
       if (account)
         result = std::move(*account);
       else

@@ -34,6 +34,9 @@ llvm::Expected<cost::StepAccount> accountOf(mlir::ModuleOp module, const Options
 /// The program that accounts are of: the one that updates state, else the first; null if there is
 /// none.
 mlir::func::FuncOp leadProgram(mlir::ModuleOp module);
+/// Leaves of the programs that one alone: the others take its state as they find it, and no account
+/// reads them.
+void keepLeadProgram(mlir::ModuleOp module);
 
 } // namespace weft::account
 

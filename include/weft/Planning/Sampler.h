@@ -10,6 +10,8 @@
 
 #include <map>
 #include <memory>
+#include <set>
+#include <tuple>
 
 namespace weft {
 
@@ -41,11 +43,20 @@ public:
 private:
   using Parts = int64_t; ///< microbatches whose statistics are apart; 1 if there are none
   using Size = int64_t;  ///< blocks that are kept
+  /// Of all programs that are compiled.
+  std::set<Size> sizes() const;
   /// Of the smaller one of two programs.
   Size fewerBlocks(planner::Recompute recompute) const;
   void keepBlocksOf(Compilation &program, Size size) const;
   const Compilation *graph(Parts parts, Size size);
-  const Compilation *stepped(planner::Recompute recompute, Parts parts, Size size);
+  const Compilation *stepped(Parts parts, Size size);
+  /// A program, or why there is none.
+  struct Sharded {
+    std::optional<Compilation> program;
+    std::string error;
+  };
+  const std::map<Size, Sharded> &sharded(const planner::Group &group, int64_t samples);
+  Sharded shard(const planner::Group &group, int64_t samples, Size size, AxisSearchMemory &memory);
   std::optional<planner::Sample> sample(const planner::Group &group, int64_t samples, Size size);
   /// With fewer and with more blocks; without blocks the same program twice.
   using Pair = std::pair<planner::Sample, planner::Sample>;
@@ -61,7 +72,9 @@ private:
   int64_t wholeBatch = 1, blockCount = 0, programs = 0, borderElements = 0;
   llvm::StringMap<unsigned> partsOf;
   std::map<std::pair<Parts, Size>, std::optional<Compilation>> graphs;
-  std::map<std::tuple<planner::Recompute, Parts, Size>, std::optional<Compilation>> steps;
+  std::map<std::pair<Parts, Size>, std::optional<Compilation>> steps;
+  /// By all of a group but what it recomputes, which placements do not depend on.
+  std::map<std::tuple<int64_t, bool, int64_t>, std::map<Size, Sharded>> shardeds;
   std::map<std::pair<planner::Group, int64_t>, std::optional<Pair>> exacts;
   std::map<std::pair<planner::Group, int64_t>, std::unique_ptr<planner::ModelAccount>> accounts;
   std::map<planner::Group, std::string> errors;
