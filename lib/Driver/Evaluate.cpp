@@ -114,7 +114,9 @@ private:
 
   FailureOr<int> account() {
     std::string wrong;
-    LogicalResult shown = compilation.inspectFusible([&](ModuleOp module) {
+    Compilation lead = compilation.clone();
+    account::keepLeadProgram(lead.getModule());
+    LogicalResult shown = lead.inspectFusible([&](ModuleOp module) {
       module.walk([&](Operation *op) {
         auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
         if (role && role.getValue() == nn::kRoleOptimizer)
