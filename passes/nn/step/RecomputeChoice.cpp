@@ -21,7 +21,6 @@ static double flopsOf(Operation *op) {
 RecomputeChoice::RecomputeChoice(func::FuncOp function, const ForwardPass &forward, CostModel model)
     : function(function), forward(forward), model(std::move(model)) {
   findParts();
-  weigh();
 }
 
 void RecomputeChoice::findParts() {
@@ -139,7 +138,8 @@ llvm::DenseSet<Operation *> RecomputeChoice::all(bool full) const {
   return marked;
 }
 
-llvm::DenseSet<Operation *> RecomputeChoice::best(double share) const {
+llvm::DenseSet<Operation *> RecomputeChoice::best(double share) {
+  weigh();
   double total = 0, saved = 0;
   for (const Part &part : parts)
     total += part.saved;

@@ -28,7 +28,7 @@ public:
   /// of them save; the earlier of two equal ones, as there is most room again when
   /// the backward pass comes to the first blocks. Of two shares the smaller one
   /// marks a subset.
-  llvm::DenseSet<mlir::Operation *> best(double share) const;
+  llvm::DenseSet<mlir::Operation *> best(double share);
 
 private:
   struct Part {
@@ -38,6 +38,7 @@ private:
     double saved = 0, density = 0;
   };
   void findParts();
+  /// Sets what parts save, and sorts them by that.
   void weigh();
 
   mlir::func::FuncOp function;

@@ -164,21 +164,38 @@ private:
     return NameLoc::get(builder.getStringAttr(name), function.getLoc());
   }
 
-  BlockArgument addState(const Twine &name, Type type, NamedAttrList attributes) {
-    std::string text = name.str();
-    attributes.set(nn::kNameAttr, builder.getStringAttr(text));
-    attributes.set(nn::kClassAttr, builder.getStringAttr("optimizer"));
-    Location loc = named(text);
-    unsigned at = function.getNumArguments();
-    (void)function.insertArgument(at, type, attributes.getDictionary(builder.getContext()), loc);
-    return function.getArgument(at);
-  }
-  BlockArgument addState(const Twine &name, Type type, Attribute initial, StringRef of = "") {
+  struct State {
+    std::string name;
+    Type type;
     NamedAttrList attributes;
-    attributes.set(nn::kInitialAttr, initial);
+  };
+  State stateOf(const Twine &name, Type type, Attribute initial, StringRef of = "") {
+    State state{name.str(), type, {}};
+    state.attributes.set(nn::kInitialAttr, initial);
     if (!of.empty())
-      attributes.set(nn::kOfAttr, builder.getStringAttr(of));
-    return addState(name, type, attributes);
+      state.attributes.set(nn::kOfAttr, builder.getStringAttr(of));
+    return state;
+  }
+  /// In one go: each insertion writes the whole signature anew.
+  ArrayRef<BlockArgument> addStates(MutableArrayRef<State> states) {
+    unsigned at = function.getNumArguments();
+    SmallVector<Type> types;
+    SmallVector<DictionaryAttr> attributes;
+    SmallVector<Location> locations;
+    for (State &state : states) {
+      state.attributes.set(nn::kNameAttr, builder.getStringAttr(state.name));
+      state.attributes.set(nn::kClassAttr, builder.getStringAttr("optimizer"));
+      types.push_back(state.type);
+      attributes.push_back(state.attributes.getDictionary(builder.getContext()));
+      locations.push_back(named(state.name));
+    }
+    (void)function.insertArguments(SmallVector<unsigned>(states.size(), at), types, attributes,
+                                   locations);
+    return function.getArguments().drop_front(at);
+  }
+  BlockArgument addState(const Twine &name, Type type, Attribute initial) {
+    State state = stateOf(name, type, initial);
+    return addStates(state).front();
   }
 
   /// Small gradients of fp16 vanish unless the loss is scaled up.
@@ -207,21 +224,35 @@ private:
   }
 
   void addSlots() {
+    auto hasMaster = [](Parameter &parameter) {
+      return parameter.workType() != parameter.type().getElementType();
+    };
+    SmallVector<StringRef> slots = slotNames(spec.optimizer.kind);
+    SmallVector<State> states;
     for (Parameter &parameter : parameters) {
       auto type = parameter.type().clone(parameter.workType());
-      if (type != parameter.type())
-        parameter.master = addMaster(parameter, type);
-      for (StringRef slot : slotNames(spec.optimizer.kind))
-        parameter.slots.push_back(addState(parameter.name + "#" + slot, type,
-                                           FloatAttr::get(type.getElementType(), 0.0),
-                                           parameter.name));
+      if (hasMaster(parameter))
+        states.push_back(masterOf(parameter, type));
+      for (StringRef slot : slots)
+        states.push_back(stateOf(parameter.name + "#" + slot, type,
+                                 FloatAttr::get(type.getElementType(), 0.0), parameter.name));
+    }
+    ArrayRef<BlockArgument> made = addStates(states);
+    for (Parameter &parameter : parameters) {
+      if (hasMaster(parameter)) {
+        parameter.master = made.front();
+        made = made.drop_front();
+      }
+      llvm::append_range(parameter.slots, made.take_front(slots.size()));
+      made = made.drop_front(slots.size());
     }
   }
 
   /// Starts at the parameter's bytes in their own precision.
-  BlockArgument addMaster(const Parameter &parameter, RankedTensorType type) {
+  State masterOf(const Parameter &parameter, RankedTensorType type) {
     unsigned number = parameter.value.getArgNumber();
-    NamedAttrList attributes;
+    State master{parameter.name + runtime::kMasterSuffix, type, {}};
+    NamedAttrList &attributes = master.attributes;
     for (StringRef name : {nn::kSourceAttr, nn::kSourceTypeAttr, nn::kInitialAttr})
       if (Attribute value = function.getArgAttr(number, name))
         attributes.set(name, value);
@@ -231,7 +262,7 @@ private:
     if (from != type.getElementType() && attributes.get(nn::kSourceAttr))
       attributes.set(nn::kSourceTypeAttr, TypeAttr::get(from));
     attributes.set(nn::kOfAttr, builder.getStringAttr(parameter.name));
-    return addState(parameter.name + runtime::kMasterSuffix, type, attributes);
+    return master;
   }
 
   //===--- Gradients ------------------------------------------------------===//
