@@ -16,14 +16,6 @@ using pipeline::Kind;
 
 namespace {
 
-/// One part of a step: a list of entries, and what it is.
-struct Part {
-  enum class What : uint8_t { Act, Sum, Update };
-  What what;
-  Action action; // of Sum and Update only the chunk
-  const Entries *entries;
-};
-
 /// Where a rank is, in its parts and in time.
 struct Player {
   size_t part = 0, entry = 0;
@@ -36,6 +28,16 @@ struct Player {
   int64_t actionStart = 0, actionEnd = 0;
   uint16_t lastAxis = 0;
   Causes causes;
+};
+
+/// One part of a step: a list of entries, and what it is.
+struct Part {
+  enum class What : uint8_t { Act, Sum, Update };
+  What what;
+  Action action; // of Sum and Update only the chunk
+  const Entries *entries;
+  /// How it ends where nobody is met and time begins with it; null otherwise.
+  const Player *alone = nullptr;
 };
 
 /// Members that have come to a collective.
@@ -161,9 +163,13 @@ private:
     if (options.everyRank)
       return;
     for (size_t stage = 0; stage < parts.size(); ++stage)
-      for (const Part &part : parts[stage]) {
-        if (part.what != Part::What::Act || alone.count(part.entries))
+      for (Part &part : parts[stage]) {
+        if (part.what != Part::What::Act)
           continue;
+        if (auto known = alone.find(part.entries); known != alone.end()) {
+          part.alone = &known->second;
+          continue;
+        }
         bool meets =
             std::any_of(part.entries->begin(), part.entries->end(), [&](const Entry &entry) {
               return !entry.isWork && groupOf(stage, entry.axes).second > 1;
@@ -177,7 +183,7 @@ private:
           play(player, part, entry, at, at);
         }
         player.entry = part.entries->size();
-        alone.emplace(part.entries, player);
+        part.alone = &alone.emplace(part.entries, player).first->second;
       }
   }
 
@@ -359,9 +365,8 @@ private:
       // Woken for something else.
       if (player.isWaiting)
         return;
-      auto known = alone.find(part.entries);
-      if (known != alone.end() && player.entry == 0 && player.network <= player.start)
-        jump(player, known->second);
+      if (part.alone && player.entry == 0 && player.network <= player.start)
+        jump(player, *part.alone);
       while (player.entry < part.entries->size()) {
         const Entry &entry = (*part.entries)[player.entry];
         int64_t at = ready(player, part, entry);
