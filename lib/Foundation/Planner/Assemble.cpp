@@ -359,6 +359,12 @@ Share planner::sharedOf(const ModelAccount &model) {
   for (size_t i = 0; i < shared.stateBytes.size(); ++i)
     if (cost::StateClass(i) != cost::StateClass::Other)
       shared.stateBytes[i] = int64_t(part * double(model.before.stateBytes[i]));
+  // Where a sequence is split, what is before the blocks also accumulates addends that its devices
+  // have yet to add up; what crosses is as large as gradients within blocks are.
+  if (int64_t within = sumOf(model.block.parameterBytes); within > 0)
+    shared.stateBytes[size_t(cost::StateClass::Gradient)] =
+        int64_t(double(model.sharedBytes) / double(within) *
+                double(model.block.stateBytes[size_t(cost::StateClass::Gradient)]));
   auto add = [](std::vector<Item> &items, CollectiveKind kind, cost::Role role, int64_t bytes,
                 cost::Purpose purpose) {
     items.push_back(Item::of(Communication{kind, role, bytes, {}}));

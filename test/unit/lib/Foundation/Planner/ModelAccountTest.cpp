@@ -254,6 +254,11 @@ TEST(ModelAccounts, WhatTheFirstAndTheLastReadHasTwoSums) {
   EXPECT_EQ(onceOf(two[1]), "1(S120 S120)");
   EXPECT_EQ(flopsOf(two[1].backward) - flopsOf(apart[1].backward), kAdding);
   EXPECT_EQ(gradientOf(two[1]) - gradientOf(apart[1]), 120);
+  // What is before the blocks may accumulate more, such as what devices have yet to add up: that
+  // does not cross.
+  ModelAccount more = model;
+  more.before.stateBytes[size_t(cost::StateClass::Gradient)] *= 3;
+  EXPECT_EQ(onceOf(chunksOf(more, 2, 4)[1]), "1(S120 S120)");
   // One stage has both sums, of which replicas add up one.
   cost::Chunk whole = chunksOf(model, 1, 4).front(), one = chunksOf(alone, 1, 4).front();
   EXPECT_EQ(onceOf(whole), "1(30)");
