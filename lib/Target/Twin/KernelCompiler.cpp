@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -16,7 +17,7 @@ using namespace weft::twin;
 
 void weft::twin::registerKernelDialects(DialectRegistry &registry) {
   cpu::registerKernelDialects(registry);
-  registry.insert<gpu::GPUDialect, memref::MemRefDialect>();
+  registry.insert<gpu::GPUDialect, memref::MemRefDialect, NVVM::NVVMDialect>();
 }
 
 static LogicalResult runPipeline(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build) {

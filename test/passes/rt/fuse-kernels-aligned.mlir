@@ -20,10 +20,12 @@ func.func @parts(%x: tensor<7xi64>) -> (tensor<3xi64>, tensor<3xi64>) {
   return %1, %3 : tensor<3xi64>, tensor<3xi64>
 }
 
-// The second part starts well in the whole, but not in the first, which is copied.
+// The second part starts well in the whole, but not in the first, which is copied: so both are.
 // CHECK-LABEL: func.func @nested
-// GPU-COUNT-2: rt.dense
-// CPU-NOT: rt.dense
+// GPU: %[[PARTS:.+]]:2 = rt.fusion kernel(%{{.+}} : tensor<8xi64>) -> (tensor<7xi64>, tensor<3xi64>)
+// GPU: rt.call @double(%[[PARTS]]#1)
+// GPU: rt.call @double7(%[[PARTS]]#0)
+// CPU-NOT: rt.fusion
 // CHECK: return
 func.func @nested(%x: tensor<8xi64>) -> (tensor<3xi64>, tensor<7xi64>) {
   %0 = nn.slice %x starts = [1] strides = [1] : tensor<8xi64> -> tensor<7xi64>
