@@ -18,7 +18,6 @@ namespace {
 
 struct Growth {
   int64_t commands = 0, calls = 0; // of routines and of programs
-  int64_t copies = 0;              // of programs: not among commands
 };
 
 /// Of training GPT-2 with routines, at `scheduled`.
@@ -47,9 +46,7 @@ Growth growthOf(int64_t layers, int64_t microbatches, const char *mesh) {
     EXPECT_TRUE(succeeded(compilation->runTo(Phase::Scheduled)));
     for (auto program : compilation->getModule().getOps<rt::ProgramOp>())
       for (rt::CommandInterface command : rt::commandsOf(program))
-        ++(isa<rt::InvokeOp>(*command)                         ? growth.calls
-           : isa<rt::CopyOp>(*command) && !program.isRoutine() ? growth.copies
-                                                               : growth.commands);
+        ++(isa<rt::InvokeOp>(*command) ? growth.calls : growth.commands);
   } else {
     ADD_FAILURE() << "the model is not read";
   }
@@ -65,9 +62,6 @@ TEST(Growth, OnlyCallsGrow) {
                  << parts.calls << ", with 12 layers " << layers.commands << " and " << layers.calls
                  << '\n';
     EXPECT_EQ(parts.commands, few.commands);
-    // The rows that a microbatch makes of an output of @forward are copied there.
-    EXPECT_EQ(parts.copies, few.copies + 6);
-    EXPECT_EQ(layers.copies, few.copies);
     EXPECT_LE(layers.commands * 10, few.commands * 11);
     EXPECT_GT(parts.calls, 3 * few.calls);
     EXPECT_GT(layers.calls, 2 * few.calls);
