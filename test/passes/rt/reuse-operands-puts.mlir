@@ -17,9 +17,9 @@ func.func private @over(%x: tensor<3x2xf32>, %sum: tensor<3x2xf32>) -> tensor<3x
 // CHECK-LABEL: func.func @rows
 // CHECK-COUNT-3: {rt.placed}
 // GPU-LABEL: func.func @rows
-// GPU: rt.put %{{.+}} at 0 {rt.placed}
-// GPU: rt.put %{{.+}} at 3 into %{{.+}} : (
-// GPU: rt.put %{{.+}} at 6 into %{{.+}} {rt.placed}
+// GPU: rt.put %{{[0-9]+}} at 0 {rt.placed}
+// GPU: rt.put %{{[0-9]+}} at 3 into %{{[0-9]+}} : (
+// GPU: rt.put %{{[0-9]+}} at 6 into %{{[0-9]+}} {rt.placed}
 // COMMANDS-LABEL: rt.program @rows
 // COMMANDS: %[[Y:.+]] = rt.buffer "y" output : memref<9x2xf32>
 // COMMANDS: %[[A:.+]] = rt.view %[[Y]] : memref<9x2xf32> to memref<3x2xf32>
@@ -61,8 +61,8 @@ func.func @read_besides(%x: tensor<3x2xf32> {nn.name = "x"})
 
 // It is made before there is what it is put into.
 // CHECK-LABEL: func.func @made_before
-// CHECK: rt.put %{{.+}} at 0 {rt.placed}
-// CHECK: rt.put %{{.+}} at 3 into %{{.+}} : (
+// CHECK: rt.put %{{[0-9]+}} at 0 {rt.placed}
+// CHECK: rt.put %{{[0-9]+}} at 3 into %{{[0-9]+}} : (
 // COMMANDS-LABEL: rt.program @made_before
 // COMMANDS-COUNT-1: rt.copy
 func.func @made_before(%x: tensor<3x2xf32> {nn.name = "x"}) -> (tensor<6x2xf32> {nn.name = "y"}) {
