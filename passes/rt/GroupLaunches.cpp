@@ -239,9 +239,8 @@ private:
   }
 
   bool overwritesOperand(const Reader &reader) const {
-    SmallVector<TransitionOpInterface> transitions = transitionsOf(reader.op);
-    if (!transitions.empty())
-      return transitions[reader.operand]->hasAttr(kReusesAttr);
+    if (TransitionOpInterface transition = transitionOf(reader.op, reader.operand))
+      return transition->hasAttr(kReusesAttr);
     return specKind(reader.op) == SpecKind::Command &&
            llvm::is_contained(sharedArguments(reader.op, symbols), int64_t(reader.operand));
   }

@@ -39,6 +39,7 @@ public:
     buffers.clear();
     scattered.clear();
     outputs.clear();
+    reused.clear();
     builder.setInsertionPoint(function);
     std::string name = function.getSymName().str();
     taken.erase(name);
@@ -267,19 +268,28 @@ private:
 
   /// In a bucket each transition has its own.
   static Location placeOf(OpResult result) {
-    SmallVector<TransitionOpInterface> transitions = transitionsOf(result.getOwner());
-    return transitions.empty() ? result.getLoc() : transitions[result.getResultNumber()].getLoc();
+    TransitionOpInterface transition = transitionOf(result.getOwner(), result.getResultNumber());
+    return transition ? transition.getLoc() : result.getLoc();
   }
 
   /// The operand in whose buffer the result lies, or null.
-  Value reusedOperand(OpResult result) const {
-    Operation *op = result.getOwner();
-    if (SmallVector<TransitionOpInterface> transitions = transitionsOf(op); !transitions.empty())
-      return transitions[result.getResultNumber()]->hasAttr(kReusesAttr)
-                 ? op->getOperand(result.getResultNumber())
-                 : Value();
-    int64_t argument = sharedArguments(op, symbols)[result.getResultNumber()];
-    return argument >= 0 ? op->getOperand(argument) : Value();
+  Value reusedOperand(OpResult result) {
+    auto [known, isNew] = reused.try_emplace(result.getOwner());
+    if (isNew)
+      known->second = reusedOperands(result.getOwner());
+    return known->second[result.getResultNumber()];
+  }
+
+  /// By result.
+  SmallVector<Value> reusedOperands(Operation *op) const {
+    SmallVector<Value> operands;
+    SmallVector<TransitionOpInterface> transitions = transitionsOf(op);
+    for (auto [i, transition] : llvm::enumerate(transitions))
+      operands.push_back(transition->hasAttr(kReusesAttr) ? op->getOperand(i) : Value());
+    if (transitions.empty())
+      for (int64_t argument : sharedArguments(op, symbols))
+        operands.push_back(argument >= 0 ? op->getOperand(argument) : Value());
+    return operands;
   }
 
   /// A gradient that is never kept whole.
@@ -295,7 +305,7 @@ private:
 
   /// A value that is there for other stages alone: it, or what overwrites it, is sent and not read
   /// otherwise. So what a stage keeps of a microbatch is what its own backward pass reads.
-  bool isOnlySent(Value value) const {
+  bool isOnlySent(Value value) {
     std::vector<Reader> readers = readersOf(value);
     return !readers.empty() && llvm::all_of(readers, [&](const Reader &reader) {
       return isa<dist::SendOp>(reader.op) ||
@@ -307,7 +317,7 @@ private:
 
   /// True if updates or the network read the value's buffer, not only a sum of
   /// gradients that lies elsewhere.
-  bool isKept(Value value) const {
+  bool isKept(Value value) {
     for (const Reader &reader : readersOf(value)) {
       auto roles = reader.op->getAttrOfType<ArrayAttr>(kRolesAttr);
       if (!roles || cast<StringAttr>(roles[0]).getValue() != nn::kRoleWeightGradient)
@@ -410,6 +420,7 @@ private:
   llvm::DenseMap<Attribute, std::string> constants;
   llvm::DenseMap<Value, Value> buffers;
   llvm::DenseMap<Value, StringAttr> outputs;
+  llvm::DenseMap<Operation *, SmallVector<Value>> reused; // operands, by result
   llvm::DenseSet<Operation *> scattered; // buffers of gradients that are never kept whole
 };
 

@@ -84,7 +84,7 @@ SmallVector<TransitionOpInterface> weft::rt::communicationOf(Operation *op,
 
 Value weft::rt::movedOperand(OpResult result, const SymbolTable &symbols) {
   Operation *op = result.getOwner();
-  if (!transitionsOf(op).empty())
+  if (transitionOf(op, result.getResultNumber()))
     return op->getOperand(result.getResultNumber());
   auto call = dyn_cast<CallOp>(op);
   func::FuncOp callee = call ? calleeOf(call, symbols) : func::FuncOp();
@@ -92,10 +92,11 @@ Value weft::rt::movedOperand(OpResult result, const SymbolTable &symbols) {
     return {};
   Value value = callee.getBody().front().getTerminator()->getOperand(result.getResultNumber());
   while (auto made = dyn_cast<OpResult>(value)) {
-    if (made.getOwner()->getNumOperands() == 0)
+    Operation *maker = made.getOwner();
+    if (maker->getNumOperands() == 0)
       return {};
-    value = made.getOwner()->getOperand(
-        transitionsOf(made.getOwner()).empty() ? 0 : made.getResultNumber());
+    value =
+        maker->getOperand(transitionOf(maker, made.getResultNumber()) ? made.getResultNumber() : 0);
   }
   return call.getInputs()[cast<BlockArgument>(value).getArgNumber()];
 }

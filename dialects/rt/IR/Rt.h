@@ -74,6 +74,9 @@ bool travelTogether(TransitionOpInterface a, TransitionOpInterface b);
 /// its bucket, one an operand; none for other ops.
 llvm::SmallVector<TransitionOpInterface> transitionsOf(mlir::Operation *op);
 
+/// Of those, the one from operand `number` to result `number`; null if there is none.
+TransitionOpInterface transitionOf(mlir::Operation *op, unsigned number);
+
 /// Offset and strides of a memref whose layout is static.
 bool staticLayout(mlir::MemRefType type, llvm::SmallVectorImpl<int64_t> &strides, int64_t &offset);
 

@@ -71,6 +71,12 @@ SmallVector<weft::TransitionOpInterface> weft::rt::transitionsOf(Operation *op) 
   return transitions;
 }
 
+weft::TransitionOpInterface weft::rt::transitionOf(Operation *op, unsigned number) {
+  auto bucket = dyn_cast<BucketOp>(op);
+  return dyn_cast<TransitionOpInterface>(
+      bucket ? &*std::next(bucket.getBody().front().begin(), number) : op);
+}
+
 LogicalResult BucketOp::verify() {
   Block &body = getBody().front();
   size_t count = getInputs().size();
