@@ -68,7 +68,9 @@ public:
     for (Operation &op : block)
       if (auto kernel = dyn_cast<KernelOpInterface>(op);
           kernel && kernel.getLibraryCall() && choice.classOf(&op) == FusionClass::Kernel)
-        missed(&op, "generated") << "runs as generated code: the library does not take its types";
+        missed(&op, "generated") << ("runs as generated code: target '" + target.name() +
+                                     "' has no library call for it with these types and layouts")
+                                        .str();
     if (isHeard)
       for (const auto &[pair, obstacle] : choice.refusals())
         missed(pair.second, "apart") << ("is no kernel with '" + nameForMessages(pair.first) +

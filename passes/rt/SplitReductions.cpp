@@ -144,14 +144,15 @@ private:
   }
 
   /// Groups of rows that lie in memory, of which the columns are too few for all of a device:
-  /// several for each of its parts. Nothing: a launch takes longer than what that gains.
+  /// several for each of its parts. Nothing if a launch takes longer than what that gains.
   SmallVector<int64_t> groupsInMemory(nn::ReduceOp op, int64_t leading) const {
-    constexpr int64_t kLeastBytesOfAPart = 2 << 20, kGroupsOfAPart = 4;
+    constexpr int64_t kGroupsOfAPart = 4;
     auto type = cast<RankedTensorType>(op.getOperand().getType());
     ArrayRef<int64_t> shape = type.getShape();
     int64_t columns = product(shape.drop_front(leading)), all = product(shape.take_front(leading));
     int64_t atATime = std::min(traits.columnsAtATime, columns);
-    if (atATime == 0 || all * atATime * elementBytes(type.getElementType()) < kLeastBytesOfAPart)
+    if (atATime == 0 ||
+        all * atATime * elementBytes(type.getElementType()) < traits.leastBytesOfAPart)
       return {};
     return rowGroupsOf(shape.take_front(leading),
                        all * columns / (kGroupsOfAPart * traits.leastSumParts * atATime));

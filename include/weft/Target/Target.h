@@ -57,6 +57,9 @@ struct TargetTraits {
   /// Columns that one part of the device sums up at a time, where a sum is along columns that lie
   /// in memory; 0: all, by parts of the device that are few enough for that.
   int64_t columnsAtATime = 0;
+  /// Bytes that such a part has at least, for several to sum them up in groups: a further launch
+  /// takes longer than what fewer gain by it.
+  int64_t leastBytesOfAPart = 2 << 20;
   /// Arguments and results of a launch of several kernels alike at most; 0: each kernel has a
   /// launch of its own.
   int64_t mostPointers = 0;

@@ -2,7 +2,7 @@
 // What runs slower than the model suggests is told, at the op.
 
 // CHECK: remark: [Missed] generated
-// CHECK-SAME: runs as generated code: the library does not take its types
+// CHECK-SAME: runs as generated code: target 'cpu' has no library call for it with these types and layouts
 func.func @mixed(%x: tensor<4x8xf32>, %w: tensor<8x4xf32>) -> tensor<4x4xf64> {
   %0 = nn.contract %x, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f64
     : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf64>
