@@ -5,9 +5,7 @@
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Support/ConfinedFile.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
-#include <cstring>
 
 using namespace mlir;
 using namespace weft::onnx;
@@ -171,32 +169,4 @@ FailureOr<SmallVector<char, 0>> weft::onnx::readTensor(TensorAttr tensor, EmitEr
     return failure();
   }
   return result;
-}
-
-FailureOr<SmallVector<int64_t>> weft::onnx::readIntegers(TensorAttr tensor, EmitError emitError) {
-  auto element = dyn_cast<IntegerType>(tensor.getType().getElementType());
-  if (!element) {
-    emitError() << "expected integers, found " << tensor.getType();
-    return failure();
-  }
-  FailureOr<SmallVector<char, 0>> bytes = readTensor(tensor, emitError);
-  if (failed(bytes))
-    return failure();
-  unsigned bits = getStoredBits(element);
-  bool isSigned = !element.isUnsigned() && element.getWidth() > 1;
-  SmallVector<int64_t> values;
-  values.reserve(tensor.getType().getNumElements());
-  for (int64_t i = 0, e = tensor.getType().getNumElements(); i < e; ++i) {
-    uint64_t value = 0;
-    std::memcpy(&value, bytes->data() + i * bits / 8, elementBytes(element));
-    if (bits < 8)
-      value >>= i * bits % 8;
-    if (bits < 64) {
-      value &= (uint64_t(1) << bits) - 1;
-      if (isSigned)
-        value = llvm::SignExtend64(value, bits);
-    }
-    values.push_back(value);
-  }
-  return values;
 }

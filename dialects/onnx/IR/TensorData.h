@@ -39,9 +39,6 @@ mlir::FailureOr<Payload> readPayload(TensorAttr tensor, EmitError emitError);
 /// file cannot be read, if its size is wrong or the elements are strings.
 mlir::FailureOr<llvm::SmallVector<char, 0>> readTensor(TensorAttr tensor, EmitError emitError);
 
-/// Reads a tensor of any integer or bool element type as int64 values.
-mlir::FailureOr<llvm::SmallVector<int64_t>> readIntegers(TensorAttr tensor, EmitError emitError);
-
 } // namespace weft::onnx
 
 #endif // WEFT_DIALECTS_ONNX_IR_TENSORDATA_H
