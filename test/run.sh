@@ -5,8 +5,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 usage="usage: test/run.sh [--full] [--continue] [-R REGEX]
   --full      the volumes of the acceptance criteria (hours) instead of the reduced ones (minutes), whole models beside
-              PyTorch, which is installed, and bugs planted in a copy of the sources, of which the tests must catch 95 in
-              100: a third of the listed ones, by the day
+              PyTorch, which is installed, clang-tidy on the compiler, and bugs planted in a copy of the sources, of which
+              the tests must catch 95 in 100: a third of the listed ones, by the day
   --continue  goes on where an interrupted run of these sources was; its results count
   -R REGEX    only the ctests whose name matches"
 filter=() full=() again=()
@@ -80,6 +80,8 @@ if [ ${#filter[@]} -eq 0 ]; then
   beside sanitizers test/sanitizers.sh
 fi
 if [ ${#full[@]} -gt 0 ] && [ ${#filter[@]} -eq 0 ]; then
+  step "clang-tidy on the compiler"
+  beside tidy-compiler test/tidy.sh --compiler
   step "whole models beside PyTorch"
   # PyTorch is among the packages of --full: that nothing was compared is a failure, too.
   beside peers test/numerics/peers/run.sh build/release/bin
