@@ -112,8 +112,8 @@ def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
 def RtInlineRoutines : Pass<"rt-inline-routines", "::mlir::ModuleOp"> {
   let summary = "Put the ops of routines where they are called";
   let description = [{
-    **Ensures** that no program calls a routine, and that there is none. Tests compare what comes out with
-    `rt-unroll-microbatches`.
+    **Requires** programs and routines of functions (`rt-form-routines`). **Ensures** that no program calls a routine, and that there
+    is none. Tests compare what comes out with `rt-unroll-microbatches`.
 
     **Example**: test/passes/rt/form-routines.mlir.
   }];
@@ -467,8 +467,7 @@ def RtPlanArena : Pass<"rt-plan-arena", "::mlir::ModuleOp"> {
 def RtVerifyCommands : Pass<"rt-verify-commands", "::mlir::ModuleOp"> {
   let summary = "Reject programs whose commands do not compute their function";
   let description = [{
-    **Requires** planned programs and their `rt.spec` functions. Changes nothing.
-    Checks, reporting every offender:
+    **Requires** planned programs and their `rt.spec` functions. **Ensures**, changing nothing and reporting every offender, that
     - waits refer to events recorded before, so waiting is acyclic;
     - any two accesses to common bytes, one of them a write, are ordered by a
       stream or a chain of events;

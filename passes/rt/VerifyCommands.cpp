@@ -27,7 +27,7 @@ namespace {
 
 /// Follows the values of one program's function through its commands, in list
 /// order. List order is one of the orders that streams and events allow, and
-/// where accesses are ordered (checked by OrderTrace) all others give the same.
+/// where accesses are ordered (checked by verifyOrder) all others give the same.
 class ProgramVerifier {
 public:
   ProgramVerifier(ProgramOp program, func::FuncOp spec, const SymbolTable &symbols,

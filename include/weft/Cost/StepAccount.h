@@ -44,14 +44,14 @@ struct Shape {
   }
 };
 
-/// A cluster of fused ops that runs as one: kernels of one shape.
+/// A fusion, whose ops run as one: kernels of one shape.
 struct Work {
   Shape shape;
   /// Of `flops`.
   Arithmetic arithmetic = Arithmetic::F32;
   /// A multiplication and an addition are two. What a causal mask spares is taken off.
   int64_t flops = 0;
-  /// Of memory, from outside of the cluster.
+  /// Of memory, from outside of the fusion.
   int64_t bytesRead = 0, bytesWritten = 0;
   /// Kernels started; 0: a view, or part of a kernel that is counted elsewhere.
   int64_t launches = 1;
