@@ -8,6 +8,7 @@
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -22,8 +23,10 @@ bool driver::makesExecutable(const Options &options) {
 
 std::vector<std::string> driver::inputFiles(const Options &options) {
   std::vector<std::string> files{options.model};
-  if (!options.clusterFile.empty())
-    files.push_back(options.clusterFile);
+  for (const std::string &file :
+       {options.clusterFile, options.planFile, options.scheduleFile, options.stageCostsFile})
+    if (!file.empty())
+      files.push_back(file);
   for (const auto &[input, file] : options.compile.phases.bindings.files)
     files.push_back(file);
   return files;
@@ -41,9 +44,8 @@ std::vector<std::string> driver::dataFiles(ModuleOp model) {
   return files;
 }
 
-/// The flag and the file of each output.
-static std::vector<std::pair<StringRef, std::string>> outputsOf(const Options &options) {
-  std::vector<std::pair<StringRef, std::string>> outputs;
+static Outputs outputsOf(const Options &options) {
+  Outputs outputs;
   bool printsText = options.until != Phase::Executable && options.output != Options().output;
   if (makesExecutable(options) || (printsText && !options.dryRun))
     outputs.push_back({"-o", options.output});
@@ -74,8 +76,17 @@ static llvm::Error checkFolder(StringRef flag, StringRef output) {
       (llvm::sys::fs::exists(folder) ? "' is not writable" : "' does not exist"));
 }
 
-llvm::Error driver::checkOutputs(const Options &options, ArrayRef<std::string> inputs) {
-  for (const auto &[flag, output] : outputsOf(options)) {
+llvm::Error driver::checkOutputs(const Options &options, ArrayRef<std::string> inputs,
+                                 const Outputs &more) {
+  Outputs outputs = outputsOf(options);
+  llvm::append_range(outputs, more);
+  llvm::StringMap<StringRef> flags; // by file
+  for (const auto &[flag, output] : outputs) {
+    SmallString<128> name(output);
+    llvm::sys::path::remove_dots(name, /*remove_dot_dot=*/true);
+    if (auto [other, isNew] = flags.try_emplace(name, flag); !isNew)
+      return llvm::createStringError(other->second + " and " + flag + " both name '" + output +
+                                     "'; give each a file of its own");
     for (const std::string &input : inputs)
       if (llvm::sys::fs::equivalent(output, input))
         return llvm::createStringError(

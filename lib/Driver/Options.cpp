@@ -508,8 +508,18 @@ llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string
     return options;
   }
   if (!options.planFile.empty()) {
-    auto merged = withPlan(arguments, options.planFile, flags.given(), "--mesh", "");
-    return merged ? parseOptions(*merged, resumes) : merged.takeError();
+    auto wrongIn = [](const std::string &flag) {
+      Options own;
+      ActsTable ownActs;
+      return tableFor(own, ownActs).parse({flag});
+    };
+    auto merged = withPlan(arguments, options.planFile, flags.given(), "--mesh", "", wrongIn);
+    if (!merged)
+      return merged.takeError();
+    llvm::Expected<Options> all = parseOptions(*merged, resumes);
+    if (all)
+      all->planFile = options.planFile;
+    return all;
   }
   if (std::string wrong = checkOptions(options, resumes); !wrong.empty())
     return llvm::createStringError(wrong);

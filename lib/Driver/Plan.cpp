@@ -32,20 +32,35 @@ public:
     options.until = Phase::Scheduled;
     options.dryRun = options.quiet = true;
     options.isAuto = asked.layout.empty();
-    if (llvm::Error wrong = checkOutputs(options, inputFiles(options)))
-      return tell(llvm::toString(std::move(wrong)), UserError);
+    std::vector<std::string> inputs = inputFiles(options);
+    for (const std::string &file : {asked.profileFile, asked.traceFile})
+      if (!file.empty())
+        inputs.push_back(file);
+    if (int code = checkOutput(inputs))
+      return code;
     progress.emplace(true, asked.layout.empty() ? "planning" : "evaluating the layout");
     FailureOr<Compilation> loaded =
         Compilation::load(options.model, context, /*allowMissingData=*/true);
     if (failed(loaded))
       return messages.failed(false);
     compilation.emplace(std::move(*loaded));
+    if (int code = checkOutput(dataFiles(compilation->getModule())))
+      return code;
     if (int code = prepare(*compilation, {}, options, program))
       return code;
     return asked.layout.empty() ? chooseLayout() : evaluateLayout();
   }
 
 private:
+  /// Whether what is asked for can be written, and is none of `inputs`.
+  int checkOutput(ArrayRef<std::string> inputs) const {
+    Outputs plan;
+    if (!asked.output.empty())
+      plan.push_back({"-o", asked.output});
+    llvm::Error wrong = checkOutputs(options, inputs, plan);
+    return wrong ? tell(llvm::toString(std::move(wrong)), UserError) : int(Ok);
+  }
+
   int evaluateLayout() {
     Evaluation evaluation;
     FailureOr<int> evaluated = evaluate(*compilation, options, asked.profile, evaluation);

@@ -201,9 +201,18 @@ weft::driver::parsePlanOptions(const std::vector<std::string> &arguments) {
     return options;
   }
   if (!options.program.planFile.empty()) {
+    auto wrongIn = [](const std::string &flag) {
+      PlanOptions own;
+      return tableFor(own).parse({flag});
+    };
     auto merged =
-        withPlan(arguments, options.program.planFile, flags.given(), "--evaluate", "none");
-    return merged ? parsePlanOptions(*merged) : llvm::Expected<PlanOptions>(merged.takeError());
+        withPlan(arguments, options.program.planFile, flags.given(), "--evaluate", "none", wrongIn);
+    if (!merged)
+      return merged.takeError();
+    llvm::Expected<PlanOptions> all = parsePlanOptions(*merged);
+    if (all)
+      all->program.planFile = options.program.planFile;
+    return all;
   }
   for (const FlagTable::Given &given : flags.given())
     options.program.given.push_back({given.name, given.value, given.alone});

@@ -83,7 +83,8 @@ bool weft::driver::isOfQuestion(llvm::StringRef flag) {
 llvm::Expected<std::vector<std::string>>
 weft::driver::withPlan(const std::vector<std::string> &arguments, const std::string &file,
                        const std::vector<FlagTable::Given> &given, const std::string &meshFlag,
-                       const std::string &oneDevice) {
+                       const std::string &oneDevice,
+                       llvm::function_ref<std::string(const std::string &flag)> wrongIn) {
   std::vector<std::string> merged;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--plan")
@@ -108,6 +109,8 @@ weft::driver::withPlan(const std::vector<std::string> &arguments, const std::str
   for (auto [flag, value] : plan->flags(oneDevice)) {
     if (flag == "--mesh")
       flag = meshFlag;
+    if (std::string wrong = wrongIn(flag + "=" + value); !wrong.empty())
+      return fileError("--plan", file, wrong);
     bool isSaid = false;
     for (const FlagTable::Given &other : given) {
       if (other.name != flag || flag == "--place")

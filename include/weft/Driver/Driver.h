@@ -30,9 +30,12 @@ bool makesExecutable(const Options &options);
 /// The files that the command line names to be read, and those that the model does.
 std::vector<std::string> inputFiles(const Options &options);
 std::vector<std::string> dataFiles(mlir::ModuleOp model);
-/// Found out before work that would be lost: whether all that is asked for can be
+/// The flag and the file of each output.
+using Outputs = std::vector<std::pair<llvm::StringRef, std::string>>;
+/// Found out before work that would be lost: whether all that is asked for, and `more`, can be
 /// written, and takes the place of none of `inputs`.
-llvm::Error checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs);
+llvm::Error checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs,
+                         const Outputs &more = {});
 /// The flags that the module records (recordCommandLine), for people to read.
 std::string flagsText(mlir::ModuleOp module);
 

@@ -7,6 +7,7 @@
 #include "weft/Planner/Search.h"
 #include "weft/runtime/Flags.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
@@ -135,12 +136,14 @@ void addQuestionFlags(runtime::FlagTable &flags, ActsTable &acts, Question &ques
 /// Whether it is one of those.
 bool isOfQuestion(llvm::StringRef flag);
 /// `arguments` without --plan, and with the flags that the plan in `file` says and `given` does
-/// not. `meshFlag` is what --mesh is called there, and `oneDevice` its value for one process. Fails
-/// where both say something else.
+/// not. `meshFlag` is what --mesh is called there, and `oneDevice` its value for one process;
+/// `wrongIn` tells what is wrong with a flag alone, or nothing. Fails where both say something
+/// else, and, with a FileError, where the plan says something wrong.
 llvm::Expected<std::vector<std::string>>
 withPlan(const std::vector<std::string> &arguments, const std::string &file,
          const std::vector<runtime::FlagTable::Given> &given, const std::string &meshFlag,
-         const std::string &oneDevice);
+         const std::string &oneDevice,
+         llvm::function_ref<std::string(const std::string &flag)> wrongIn);
 /// Reads `dp=2,tp=2`; returns what is wrong, or nothing.
 std::string takeMesh(const std::string &text, Mesh &target);
 /// Whether flags that say what is made, and are right by themselves, fit together.
