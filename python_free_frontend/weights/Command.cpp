@@ -3,6 +3,7 @@
 #include "python_free_frontend/weights/Command.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -29,6 +30,10 @@ Expected<std::unique_ptr<TensorStore>> openStore(const WeightFiles &files,
 
 Expected<Outcome> runReplace(const WeightFiles &files, const ReplaceOptions &options,
                              OpenCheckpoint openCheckpoint) {
+  for (const std::string &path : files.paths)
+    if (sys::fs::equivalent(options.output, path))
+      return createStringError("'" + options.output +
+                               "' is what the weights are read from; name another file");
   auto store = openStore(files, openCheckpoint);
   Expected<ReplaceSummary> summary =
       store ? replaceWeights(**store, options) : Expected<ReplaceSummary>(store.takeError());
