@@ -137,11 +137,21 @@ private:
                           "compile the model with --train");
     if (training.steps > 0 && training.data.empty() && training.dataTokens.empty())
       return {StatusCode::Usage, "--steps wants data: --data NAME=FILE.npy or --data-tokens FILE"};
-    if (speaks && !training.log.empty())
+    if (speaks && !training.log.empty()) {
+      WEFT_TRY(checkNotRead("--log", training.log, options, p));
       WEFT_TRY(checkWritable("--log", training.log));
-    if (speaks && !options.trace.empty())
-      WEFT_TRY(checkReplaceable("--trace", options.trace));
-    return {};
+    }
+    return checkTrace();
+  }
+
+  Status checkTrace() const {
+    if (!speaks || options.trace.empty())
+      return {};
+    WEFT_TRY(checkNotRead("--trace", options.trace, options, p));
+    if (options.trace == options.training.log)
+      return Status::user("--trace and --log both name '" + options.trace +
+                          "'; give each a file of its own");
+    return checkReplaceable("--trace", options.trace);
   }
 
   Status writeTrace() {
@@ -235,8 +245,21 @@ private:
       if (access(options.outputDirectory.c_str(), W_OK | X_OK) != 0)
         return Status::user("--output-dir: '" + options.outputDirectory +
                             "' cannot be written: " + std::strerror(errno));
+      for (const auto &[name, path] : outputFiles())
+        WEFT_TRY(checkNotRead("--output-dir", path, options, p));
     }
-    return speaks && !options.trace.empty() ? checkReplaceable("--trace", options.trace) : Status();
+    return checkTrace();
+  }
+
+  /// What is in --output-dir at the end, by outputs.
+  CommandLine::Files outputFiles() const {
+    CommandLine::Files files;
+    std::set<std::string> taken;
+    for (const Port &port : p.Ports().slice(program->outputs)) {
+      std::string name(p.string(port.name));
+      files.emplace_back(name, options.outputDirectory + "/" + fileName(name, taken) + ".npy");
+    }
+    return files;
   }
 
   Status makeOutputDirectory() {
@@ -351,17 +374,13 @@ private:
   }
 
   Status giveOutputs() {
-    if (!options.outputDirectory.empty()) {
-      std::set<std::string> taken;
-      for (const Port &port : p.Ports().slice(program->outputs)) {
-        std::string name(p.string(port.name));
-        std::string path = options.outputDirectory + "/" + fileName(name, taken) + ".npy";
-        WEFT_TRY(call([&](weft_status *s) {
+    if (!options.outputDirectory.empty())
+      for (const auto &[name, path] : outputFiles()) {
+        WEFT_TRY(call([&, name = name, path = path](weft_status *s) {
           return weft_write_output(session, programName.c_str(), name.c_str(), path.c_str(), s);
         }));
         say(chats, "wrote %s", path.c_str());
       }
-    }
     Status result;
     for (const auto &[name, path] : options.expected) {
       Status status = compareOutput(session, p, programName.c_str(), *find(program->outputs, name),

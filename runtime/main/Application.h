@@ -11,6 +11,11 @@ namespace weft::runtime {
 /// it is itself.
 std::string modelDirectory(const CommandLine &options, const ProgramView &program);
 
+/// An error if `path`, which `flag` has written, is a file that the run reads, by whatever name:
+/// the program, weights, inputs, data.
+Status checkNotRead(const char *flag, const std::string &path, const CommandLine &options,
+                    const ProgramView &program);
+
 /// What is printed gets where it should, or it is an error.
 Status flushOutput();
 

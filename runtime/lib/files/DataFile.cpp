@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace weft::runtime;
 
@@ -31,28 +32,28 @@ Status DataFile::openArray(const std::string &path, std::unique_ptr<DataFile> &f
   return {};
 }
 
+DataFile::TokenFile DataFile::tokenFile(const std::string &spec) {
+  static constexpr std::pair<const char *, DType> kTypes[] = {
+      {"u16", DType::U16}, {"u32", DType::U32}, {"byte", DType::U8}};
+  size_t colon = spec.rfind(':');
+  for (const auto &[word, type] : kTypes)
+    if (colon != std::string::npos && spec.substr(colon + 1) == word)
+      return {spec.substr(0, colon), type};
+  return {spec, DType::U16};
+}
+
 Status DataFile::openTokens(const std::string &spec, std::unique_ptr<DataFile> &file) {
   file = std::make_unique<DataFile>();
-  file->type = DType::U16;
-  file->name = spec;
-  size_t colon = spec.rfind(':');
-  if (colon != std::string::npos) {
-    std::string word = spec.substr(colon + 1);
-    bool known = word == "u16" || word == "u32" || word == "byte";
-    if (known)
-      file->name = spec.substr(0, colon);
-    if (word == "u32")
-      file->type = DType::U32;
-    else if (word == "byte")
-      file->type = DType::U8;
-  }
+  TokenFile named = tokenFile(spec);
+  file->type = named.type;
+  file->name = named.path;
   const std::string &path = file->name;
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
     return Status::user("token file '" + path + "' cannot be read: " + std::strerror(errno) +
-                        (colon == std::string::npos || path != spec
-                             ? ""
-                             : "; token types are :u16, :u32 and :byte"));
+                        (path == spec && spec.find(':') != std::string::npos
+                             ? "; token types are :u16, :u32 and :byte"
+                             : ""));
   struct stat info;
   if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
     file->mappedBytes = size_t(info.st_size);

@@ -19,8 +19,13 @@ public:
 
   /// An array whose first dimension counts samples.
   static Status openArray(const std::string &path, std::unique_ptr<DataFile> &file);
-  /// A file of plain token ids. `spec` is FILE, FILE:u16, FILE:u32 or
-  /// FILE:byte; without a word tokens are u16.
+  struct TokenFile {
+    std::string path;
+    DType type;
+  };
+  /// What `spec` names: FILE, FILE:u16, FILE:u32 or FILE:byte; without a word tokens are u16.
+  static TokenFile tokenFile(const std::string &spec);
+  /// A file of plain token ids, as tokenFile has it.
   static Status openTokens(const std::string &spec, std::unique_ptr<DataFile> &file);
 
   const std::string &path() const { return name; }

@@ -39,6 +39,12 @@ Status weft::runtime::settlePartial(const std::string &path, Status written) {
   return written;
 }
 
+bool weft::runtime::isSameFile(const std::string &a, const std::string &b) {
+  struct stat one{}, other{};
+  return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
 OutputFile::~OutputFile() {
   if (!file)
     return;

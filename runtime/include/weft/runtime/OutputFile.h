@@ -17,6 +17,9 @@ std::string partialName(const std::string &path);
 /// name; gives it up if `written` is not ok.
 Status settlePartial(const std::string &path, Status written);
 
+/// Whether both are names of one file that is there.
+bool isSameFile(const std::string &a, const std::string &b);
+
 /// A stream into such a file, by one process.
 class OutputFile {
 public:
