@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
-#include <tuple>
 
 using namespace weft::runtime;
 
@@ -50,9 +49,17 @@ Ranks intersection(const Ranks &a, const Ranks &b) {
 
 class Drawing {
 public:
-  Drawing(const ProgramView &program, Id placement) {
-    for (int64_t rank = 0; rank < program.numRanks(); ++rank)
-      maps.emplace_back(program, placement, coordinatesOf(program, rank));
+  /// Of a State or Port: of the ranks whose stages hold it.
+  template <typename Tensor> Drawing(const ProgramView &program, const Tensor &tensor) {
+    for (int64_t rank = 0; rank < program.numRanks(); ++rank) {
+      std::vector<int64_t> position = coordinatesOf(program, rank);
+      int64_t stage = indexAlong(program, program.axes(program.info().stageAxes), position);
+      if (!program.homeOf(tensor, uint32_t(stage)))
+        continue;
+      ranks.push_back(rank);
+      maps.emplace_back(program, tensor.placement, position);
+    }
+    isEverywhere = int64_t(ranks.size()) == program.numRanks();
     for (size_t dim = 0; dim < maps[0].globalShape().size(); ++dim)
       if (std::vector<Interval> cut = intervalsOf(dim); cut.size() > 1)
         split.emplace_back(dim, std::move(cut));
@@ -60,7 +67,9 @@ public:
 
   std::string text() const {
     if (split.empty())
-      return "every rank holds all of it\n";
+      return isEverywhere        ? "every rank holds all of it\n"
+             : ranks.size() == 1 ? "rank " + ranksText(ranks) + " alone holds it\n"
+                                 : "ranks " + ranksText(ranks) + " hold all of it each\n";
     bool fits = split.size() <= 2 && split.back().second.size() <= kMostColumns;
     if (split.size() == 2)
       fits &= split[0].second.size() <= kMostRows;
@@ -79,21 +88,18 @@ private:
     std::vector<Interval> intervals;
     for (auto at = cuts.begin(); std::next(at) != cuts.end(); ++at)
       intervals.push_back({*at, *std::next(at), {}});
-    for (size_t rank = 0; rank < maps.size(); ++rank)
-      for (const ShardMap::Run &run : maps[rank].runsOf(dim))
+    for (size_t i = 0; i < maps.size(); ++i)
+      for (const ShardMap::Run &run : maps[i].runsOf(dim))
         for (Interval &interval : intervals)
           if (run.global <= interval.begin && interval.end <= run.global + run.count)
-            interval.holders.push_back(int64_t(rank));
+            interval.holders.push_back(ranks[i]);
     return intervals;
   }
 
   /// Rows are the first split dimension if there are two; columns the last.
   std::string boxes() const {
     const std::vector<Interval> &columns = split.back().second;
-    Interval all{0, 0, {}};
-    for (size_t rank = 0; rank < maps.size(); ++rank)
-      all.holders.push_back(int64_t(rank));
-    std::vector<Interval> rows{all};
+    std::vector<Interval> rows{{0, 0, ranks}};
     if (split.size() == 2)
       rows = split[0].second;
     size_t left = 0, width = 0;
@@ -131,12 +137,12 @@ private:
   /// Of what cannot be drawn: the pieces of each rank.
   std::string list() const {
     std::string text;
-    for (size_t rank = 0; rank < std::min(maps.size(), kMostListed); ++rank) {
-      text += "rank " + std::to_string(rank) + ":";
+    for (size_t i = 0; i < std::min(maps.size(), kMostListed); ++i) {
+      text += "rank " + std::to_string(ranks[i]) + ":";
       for (const auto &[dim, intervals] : split) {
         text += " dim " + std::to_string(dim);
         const char *before = " ";
-        for (const ShardMap::Run &run : maps[rank].runsOf(dim)) {
+        for (const ShardMap::Run &run : maps[i].runsOf(dim)) {
           text +=
               before + std::to_string(run.global) + ":" + std::to_string(run.global + run.count);
           before = ",";
@@ -145,11 +151,13 @@ private:
       text += "\n";
     }
     if (maps.size() > kMostListed)
-      text += "and so on, to rank " + std::to_string(maps.size() - 1) + "\n";
+      text += "and so on, to rank " + std::to_string(ranks.back()) + "\n";
     return text;
   }
 
-  std::vector<ShardMap> maps; // one a rank
+  Ranks ranks;                // that hold it
+  std::vector<ShardMap> maps; // one for each of those
+  bool isEverywhere = false;
   std::vector<std::pair<size_t, std::vector<Interval>>> split;
 };
 
@@ -158,29 +166,31 @@ private:
 Status weft::runtime::placementText(const ProgramView &p, const std::string &name,
                                     std::string &text) {
   // Programs share most of what they take and give.
-  std::set<std::tuple<std::string, Id>> told;
+  std::set<std::string> told;
   std::set<std::string> known;
-  auto add = [&](const std::string &what, StringId found, DType dtype, Range shape, Id placement) {
-    known.emplace(p.string(found));
-    if (p.string(found) != name || !told.emplace(what, placement).second)
+  auto add = [&](const std::string &what, const auto &tensor) {
+    known.emplace(p.string(tensor.name));
+    if (p.string(tensor.name) != name)
       return;
-    text += what + " '" + name + "': ";
-    for (int64_t size : p.ints(shape))
-      text += std::to_string(size) + "x";
-    if (p.ints(shape).size() > 0)
-      text.back() = ' ';
-    text += std::string(dtypeName(dtype)) + " on";
+    std::string drawn = what + " '" + name + "': ";
+    for (int64_t size : p.ints(tensor.shape))
+      drawn += std::to_string(size) + "x";
+    if (p.ints(tensor.shape).size() > 0)
+      drawn.back() = ' ';
+    drawn += std::string(dtypeName(tensor.dtype)) + " on";
     for (const MeshAxis &axis : p.MeshAxes())
-      text += " " + std::string(p.string(axis.name)) + "=" + std::to_string(axis.size);
-    text += (p.MeshAxes().size() == 0 ? " 1 rank; " : "; ") + Drawing(p, placement).text();
+      drawn += " " + std::string(p.string(axis.name)) + "=" + std::to_string(axis.size);
+    drawn += (p.MeshAxes().size() == 0 ? " 1 rank; " : "; ") + Drawing(p, tensor).text();
+    if (told.insert(drawn).second)
+      text += drawn;
   };
   for (const State &state : p.States())
-    add("state", state.name, state.dtype, state.shape, state.placement);
+    add("state", state);
   for (const Program &program : p.Programs()) {
     for (const Port &port : p.Ports().slice(program.inputs))
-      add("input", port.name, port.dtype, port.shape, port.placement);
+      add("input", port);
     for (const Port &port : p.Ports().slice(program.outputs))
-      add("output", port.name, port.dtype, port.shape, port.placement);
+      add("output", port);
   }
   if (!text.empty())
     return {};
