@@ -81,8 +81,8 @@ int main(int argc, char **argv) {
                                           std::to_string(program.numRanks()) + " " + argv[0] +
                                           " ..., or weft-run --comm mpi " + argv[0] + " ..."},
                   speaks);
-  // A job of one process needs nobody to meet.
-  if (options.comm == "tcp" && program.numRanks() == 1)
+  // A job of one process needs nobody to meet; several find out that they are too many.
+  if (options.comm == "tcp" && program.numRanks() == 1 && launch.kind != Launcher::Kind::Tcp)
     options.comm = "inproc";
   return execute(options, program, speaks, tells);
 }

@@ -198,7 +198,8 @@ Status meetProcesses(weft_session &session, const std::string &comm, const Launc
   // Before anything else is: what differs may be how much is exchanged.
   WEFT_TRY(agreeOn(session, describeProgram(p) + (agreement ? agreement : "")));
   if (processes != p.numRanks())
-    return {StatusCode::Usage, "the program is for " + std::to_string(p.numRanks()) + " ranks, " +
+    return {StatusCode::Usage, "the program is for " + std::to_string(p.numRanks()) +
+                                   (p.numRanks() == 1 ? " rank, " : " ranks, ") +
                                    std::to_string(processes) + " were started; start " +
                                    (comm == "mpi" ? "it with mpirun -n " : "") +
                                    std::to_string(p.numRanks())};

@@ -238,6 +238,10 @@ says 2 "--shape wants sizes like 8x64, or scalar, not '0'" weft-data npy --shape
 says 2 "--fill wants zeros, range, random" weft-data npy --shape 2 --fill foo -o z.npy
 says 1 "'none' cannot be read: No such file" weft-data tokens none -o z
 
+# More processes than ranks would all do the same, and write the same files.
+says 2 "the program is for 1 rank, 2 were started; start 1" \
+  "$(dirname "$0")/../../conformance/runtime/start-tcp.sh" 2 ./mlp --input x=x8.npy --timeout 20
+
 # Checkpoints serve: the same logits from both executables, and texts.
 says 0 "weights of 'ck' after step 6" weft-run train --program forward --resume ck --input input_ids=ids.npy --output-dir out
 says 0 "logits: max error .* ok" weft-run kept --resume ck --input input_ids=ids.npy --expect logits=out/logits.npy
