@@ -129,7 +129,12 @@ Totals totalsOf(const Program &program, llvm::function_ref<std::string(const Col
   return totals;
 }
 
-void printTotals(llvm::StringRef by, const Totals &totals, llvm::raw_ostream &out) {
+/// Behind what totals are by: of several stages a rank has a part of them.
+llvm::StringRef scopeOf(const Document &document) {
+  return document.stageAxes.empty() ? "" : ", of all stages";
+}
+
+void printTotals(const llvm::Twine &by, const Totals &totals, llvm::raw_ostream &out) {
   std::vector<std::pair<std::string, Total>> sorted(totals.begin(), totals.end());
   llvm::sort(sorted, [](const auto &a, const auto &b) {
     return std::make_tuple(-a.second.bytes, a.first) < std::make_tuple(-b.second.bytes, b.first);
@@ -141,11 +146,12 @@ void printTotals(llvm::StringRef by, const Totals &totals, llvm::raw_ostream &ou
 }
 
 /// Says nothing of a model without layers.
-void printLayers(const Program &program, size_t shown, llvm::raw_ostream &out) {
+void printLayers(const Document &document, const Program &program, size_t shown,
+                 llvm::raw_ostream &out) {
   std::vector<LayerClass> classes = foldLayers(program.collectives);
   if (llvm::all_of(classes, [](const LayerClass &group) { return group.name.empty(); }))
     return;
-  out << "  by layer: ";
+  out << "  by layer" << scopeOf(document) << ": ";
   llvm::ArrayRef<LayerClass> all(classes), told = all.take_front(shown);
   llvm::interleaveComma(told, out, [&](const LayerClass &group) {
     if (group.name.empty())
@@ -166,10 +172,20 @@ void printLayers(const Program &program, size_t shown, llvm::raw_ostream &out) {
 }
 
 void printAxes(const Document &document, const Program &program, llvm::raw_ostream &out) {
-  Totals totals = totalsOf(program, [](const Collective &one) { return axesText(one.axes); });
-  for (const auto &[axes, sent] : program.sentOver)
-    totals[axesText(axes)].bytes = program.bytesSentOver(document.mesh, axes);
-  printTotals("axis", totals, out);
+  Totals axes = totalsOf(program, [](const Collective &one) { return axesText(one.axes); });
+  // Messages that are shared are not those of each alone.
+  if (document.stageAxes.empty())
+    for (const auto &[over, sent] : program.sentOver)
+      axes[axesText(over)].bytes = program.bytesSentOver(document.mesh, over);
+  printTotals("axis" + scopeOf(document), axes, out);
+}
+
+void printKindsAndRoles(const Document &document, const Program &program, llvm::raw_ostream &out) {
+  llvm::StringRef scope = scopeOf(document);
+  printTotals("kind" + scope, totalsOf(program, [](const Collective &one) { return one.kind; }),
+              out);
+  printTotals("role" + scope, totalsOf(program, [](const Collective &one) { return one.role; }),
+              out);
 }
 
 void printHeadline(const Program &program, llvm::raw_ostream &out) {
@@ -227,9 +243,8 @@ private:
     printHeadline(program, out);
     if (!program.collectives.empty()) {
       printAxes(document, program, out);
-      printTotals("kind", totalsOf(program, [](const Collective &one) { return one.kind; }), out);
-      printTotals("role", totalsOf(program, [](const Collective &one) { return one.role; }), out);
-      printLayers(program, isFull ? program.collectives.size() : kScreenLayers, out);
+      printKindsAndRoles(document, program, out);
+      printLayers(document, program, isFull ? program.collectives.size() : kScreenLayers, out);
     }
     if (isFull)
       printInOrder(program);
