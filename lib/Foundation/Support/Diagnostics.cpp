@@ -75,12 +75,13 @@ static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &stream) {
     out << " (" << where.opType << ')';
   if (!where.node.empty())
     out << ": ";
-  out << nameOf(diagnostic.getSeverity()) << ": ";
   std::string said = diagnostic.str();
   // A note may be an operation as MLIR prints it, on several lines.
   if (diagnostic.getSeverity() == DiagnosticSeverity::Note)
     said = llvm::join(llvm::split(said, '\n'), "\n  ");
-  stream << weft::runtime::messageText(text + said) << '\n';
+  // Bounded apart, so that a long name leaves what is said.
+  stream << weft::runtime::messageText(text) << nameOf(diagnostic.getSeverity()) << ": "
+         << weft::runtime::messageText(said) << '\n';
 }
 
 void weft::printDiagnostic(const Diagnostic &diagnostic, llvm::raw_ostream &out) {
