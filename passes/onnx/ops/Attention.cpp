@@ -33,6 +33,9 @@ Value weft::onnx::attend(NodeContext &n, Value q, Value k, Value v, Value bias, 
                          bool causal, double softcap) {
   if (!q || !k || !v || n.b.hasFailed())
     return Value();
+  for (Value heads : {q, k, v})
+    if (n.b.rankOf(heads) != 4)
+      return n.fail("queries, keys and values must be B x H x S x D");
   NnBuilder::Shape qs = n.b.shapeOf(q);
   Value mask;
   if (bias) {

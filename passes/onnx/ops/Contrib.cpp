@@ -74,6 +74,10 @@ static Results embedLayerNormalization(NodeContext &n) {
     return {n.fail("needs input_ids B x S, tables, gamma and beta")};
   if (n.has(1) != n.has(4))
     return {n.fail("segment_ids and segment_embedding must be given together")};
+  for (unsigned matrix : {2, 3, 4, 7})
+    if (n.has(matrix) && n.b.rankOf(n.in(matrix)) != 2)
+      return {n.fail("input " + llvm::Twine(matrix) +
+                     " must be a matrix: tables are entries x hidden, the mask is B x S")};
   auto look = [&](Value table, Value indices) {
     return n.b.take(table, n.b.wrapIndices(indices, n.b.shapeOf(table)[0]), 0);
   };

@@ -217,6 +217,8 @@ static Results rotaryEmbedding(NodeContext &n) {
     heads = n.b.shapeOf(x)[2] / std::max<int64_t>(1, 2 * n.b.shapeOf(cosine)[1]);
   if (flat)
     x = splitHeads(n, x, heads);
+  if (!x || n.b.rankOf(x) != 4)
+    return {n.fail("needs B x H x S x D, or B x S x (H D)")};
   Value y = rotateBy(n, x, cosine, sine, positions, depth, n.integer("interleaved", 0) != 0);
   return {flat ? joinHeads(n, y) : y};
 }

@@ -68,10 +68,10 @@ static Results power(NodeContext &n) {
   if (!x || !y)
     return {};
   Type element = n.b.elementOf(x);
-  if (NnBuilder::isConstant(y)) {
+  if (NnBuilder::isConstant(y) && n.b.sizeOf(n.b.shapeOf(y)) == 1 &&
+      n.b.rankOf(y) <= n.b.rankOf(x)) {
     auto value = n.b.known(y);
-    if (value->size() == 1 && n.b.rankOf(y) <= n.b.rankOf(x) &&
-        (value->isFloat() ? value->reals[0] == 2 : value->integers[0] == 2))
+    if (value->isFloat() ? value->reals[0] == 2 : value->integers[0] == 2)
       return {n.b.mul(x, x)};
   }
   if (n.b.isFloat(y) && !n.b.isFloat(x)) {

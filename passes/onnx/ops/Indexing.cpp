@@ -92,6 +92,8 @@ static Results scatterElements(NodeContext &n) {
     return {n.fail("data, indices and updates must have the same tensor rank, "
                    "the last two the same shape")};
   indices = n.b.wrapIndices(indices, n.b.shapeOf(x)[*axis]);
+  if (!indices)
+    return {};
   SmallVector<int64_t> dims = others(n, x, *axis);
   int64_t rank = n.b.rankOf(x);
   bool whole = llvm::all_of(

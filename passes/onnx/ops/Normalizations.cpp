@@ -63,6 +63,8 @@ static Results normalizeParts(NodeContext &n, Value x, std::array<Value, 2> affi
   Value mean = n.b.mean(x, dims, false);
   Value centred = n.b.sub(x, perPart(mean));
   Value variance = n.b.mean(n.b.mul(centred, centred), dims, false);
+  if (!variance)
+    return {};
   double momentum = n.real("momentum", 0.9);
   Results results{Value()};
   for (auto [old, now] : {std::pair(running[0], mean), std::pair(running[1], variance)}) {
@@ -102,6 +104,8 @@ static Results batchNormalization(NodeContext &n) {
     Value batchMean = n.b.mean(x, dims, false);
     Value centred = n.b.sub(x, perChannel(n, batchMean, x));
     Value batchVariance = n.b.mean(n.b.mul(centred, centred), dims, false);
+    if (!batchVariance)
+      return {};
     auto running = [&](Value old, Value now) {
       return n.b.add(n.b.mul(old, momentum),
                      n.b.mul(n.b.cast(now, n.b.elementOf(old)), 1 - momentum));

@@ -27,10 +27,11 @@ static bool isShapeOperand(const Tensor &tensor) {
   for (int64_t extent : tensor.dims())
     count *= extent;
   return (tensor.data_type() == Tensor::INT64 || tensor.data_type() == Tensor::INT32) &&
-         tensor.dims_size() <= 1 && count <= 16;
+         tensor.dims_size() <= 2 && count <= 16;
 }
 
-/// Small integers that come with the model as data become its initializers.
+/// Small integers that come with the model as data become its initializers: shapes and axes, and
+/// the indices of a matrix.
 static std::string withKnownShapes(const std::string &path) {
   auto read = [](const llvm::Twine &from, google::protobuf::Message &into) {
     auto buffer = llvm::MemoryBuffer::getFile(from);
@@ -156,7 +157,13 @@ static bool mutateNumber(Graph &graph, Random &random) {
     if (!type.has_tensor_type() || !type.tensor_type().shape().dim_size())
       return false;
     auto &shape = *type.mutable_tensor_type()->mutable_shape();
-    shape.mutable_dim(pick(random, shape.dim_size()))->set_dim_value(boundary(random));
+    // One time in four it has a dim more or less.
+    if (uint64_t way = pick(random, 8); way == 0)
+      shape.mutable_dim()->RemoveLast();
+    else if (way == 1)
+      shape.add_dim()->set_dim_value(1);
+    else
+      shape.mutable_dim(pick(random, shape.dim_size()))->set_dim_value(boundary(random));
     return true;
   }
   }
