@@ -292,16 +292,27 @@ Value NnBuilder::integers(Shape values, Type element) {
   return constant(tensor);
 }
 
+Scalar NnBuilder::scalarOf(double value) {
+  constexpr double kBeyond = 0x1p63;
+  if (value >= kBeyond)
+    return {value, INT64_MAX};
+  return {value, value >= -kBeyond ? static_cast<int64_t>(value) : INT64_MIN};
+}
+
 Value NnBuilder::full(Shape shape, Type element, double value) {
+  return full(shape, element, scalarOf(value));
+}
+
+Value NnBuilder::fullInteger(Shape shape, Type element, int64_t value) {
+  return full(shape, element, Scalar{double(value), value});
+}
+
+Value NnBuilder::full(Shape shape, Type element, Scalar value) {
   RankedTensorType type = typeFor(shape, element);
   if (!type)
     return Value();
   HostTensor one(RankedTensorType::get({}, element));
-  Scalar scalar;
-  scalar.real = value;
-  if (!one.isFloat())
-    scalar.integer = static_cast<int64_t>(value);
-  one.set(0, roundToType(scalar, element));
+  one.set(0, roundToType(value, element));
   return constant(DenseElementsAttr::get(type, toElementsAttr(one).getSplatValue<Attribute>()));
 }
 
@@ -487,7 +498,7 @@ Value NnBuilder::concat(llvm::ArrayRef<Value> inputs, int64_t dim) {
       dim);
 }
 
-Value NnBuilder::pad(Value x, Shape low, Shape high, double value) {
+Value NnBuilder::pad(Value x, Shape low, Shape high, Scalar value) {
   if (!x || (llvm::all_of(low, [](int64_t n) { return n == 0; }) &&
              llvm::all_of(high, [](int64_t n) { return n == 0; })))
     return x;
@@ -496,9 +507,9 @@ Value NnBuilder::pad(Value x, Shape low, Shape high, double value) {
     extent += before + after;
   Attribute padding;
   if (isFloat(x))
-    padding = builder.getFloatAttr(elementOf(x), value);
+    padding = builder.getFloatAttr(elementOf(x), value.real);
   else
-    padding = builder.getIntegerAttr(elementOf(x), static_cast<int64_t>(value));
+    padding = builder.getIntegerAttr(elementOf(x), value.integer);
   return make<nn::PadOp>(typeFor(shape, x), x, low, high, llvm::cast<TypedAttr>(padding));
 }
 

@@ -105,6 +105,9 @@ public:
 
   //===--- Constants ------------------------------------------------------===//
 
+  /// The number for a type of either kind: integers are what it is cut to, at most their limits.
+  static Scalar scalarOf(double value);
+
   Value constant(const HostTensor &tensor);
   Value constant(mlir::ElementsAttr elements);
   /// Whether a constant of that many elements may be made when compiling; notes
@@ -116,6 +119,8 @@ public:
   Value resizeSplat(Value value, Shape shape);
   /// All elements equal; rounded to `element`.
   Value full(Shape shape, Type element, double value);
+  /// The same of an integer, of which a double keeps 53 bits.
+  Value fullInteger(Shape shape, Type element, int64_t value);
   Value fullLike(Value like, double value);
   /// The value if it is known at compile time, following uses back to constants
   /// and to the bytes of state.
@@ -163,7 +168,11 @@ public:
   Value slice(Value x, Shape starts, Shape sizes, Shape strides);
   Value sliceDim(Value x, int64_t dim, int64_t start, int64_t size, int64_t stride = 1);
   Value concat(llvm::ArrayRef<Value> inputs, int64_t dim);
-  Value pad(Value x, Shape low, Shape high, double value);
+  Value pad(Value x, Shape low, Shape high, double value) {
+    return pad(x, low, high, scalarOf(value));
+  }
+  /// With the part of the number that `x` has the type of.
+  Value pad(Value x, Shape low, Shape high, Scalar value);
   /// New dims of size 1, at these places of the result.
   Value unsqueeze(Value x, Shape dims);
   Value squeeze(Value x, Shape dims);
@@ -211,6 +220,7 @@ public:
   static llvm::SmallVector<int64_t> range(int64_t begin, int64_t end);
 
 private:
+  Value full(Shape shape, Type element, Scalar value);
   static bool isNull(Value value) { return !value; }
   static bool isNull(mlir::RankedTensorType type) { return !type; }
   static bool isNull(llvm::ArrayRef<Value> values) { return llvm::is_contained(values, Value()); }

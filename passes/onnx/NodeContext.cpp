@@ -160,7 +160,7 @@ std::optional<SmallVector<int64_t>> NodeContext::integersOf(llvm::StringRef name
   return has(index) ? knownIntegers(index) : std::nullopt;
 }
 
-std::optional<double> NodeContext::knownScalar(unsigned index, double otherwise) {
+std::optional<Scalar> NodeContext::knownElement(unsigned index, Scalar otherwise) {
   if (!has(index))
     return otherwise;
   std::optional<HostTensor> tensor = known(index);
@@ -170,7 +170,14 @@ std::optional<double> NodeContext::knownScalar(unsigned index, double otherwise)
     fail(describe(node, index) + " must have one element");
     return std::nullopt;
   }
-  return tensor->isFloat() ? tensor->reals[0] : static_cast<double>(tensor->integers[0]);
+  Scalar element = tensor->at(0);
+  return tensor->isFloat() ? NnBuilder::scalarOf(element.real)
+                           : Scalar{static_cast<double>(element.integer), element.integer};
+}
+
+std::optional<double> NodeContext::knownScalar(unsigned index, double otherwise) {
+  std::optional<Scalar> element = knownElement(index, {otherwise, 0});
+  return element ? std::optional(element->real) : std::nullopt;
 }
 
 std::optional<int64_t> NodeContext::knownInteger(unsigned index, int64_t otherwise) {

@@ -64,8 +64,9 @@ public:
   std::optional<llvm::SmallVector<int64_t>> knownIntegers(unsigned index);
   /// The attribute, or before it became an input, the input.
   std::optional<llvm::SmallVector<int64_t>> integersOf(llvm::StringRef name, unsigned index);
-  /// A one-element input or its default.
+  /// A one-element input or its default; as a double, and as it is.
   std::optional<double> knownScalar(unsigned index, double otherwise);
+  std::optional<Scalar> knownElement(unsigned index, Scalar otherwise);
   /// The same where the number speaks of a shape.
   std::optional<int64_t> knownInteger(unsigned index, int64_t otherwise);
   /// Places along a dim, from attribute or input: any number, as those past the

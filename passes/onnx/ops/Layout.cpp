@@ -232,7 +232,8 @@ static std::optional<Value> sliceAtComputedStart(NodeContext &n, Value x) {
     if (size < 0 || size > extent)
       return n.fail("a window of " + llvm::Twine(size) + " elements of dim " + llvm::Twine(dim) +
                     ", which has " + llvm::Twine(extent));
-    Value first = n.b.add(n.b.cast(n.b.reshape(start.base, {1}), n.b.i64()), double(start.known));
+    Value first =
+        n.b.add(n.b.cast(n.b.reshape(start.base, {1}), n.b.i64()), n.b.integers({start.known}));
     emitWarning(n.b.loc) << "starts where a value says that is computed; the " << size
                          << " elements from there must be among the " << extent << " of dim " << dim
                          << ", those beyond read as zero";
@@ -353,7 +354,8 @@ static Results pad(NodeContext &n) {
   x = n.b.slice(x, starts, sizes, strides);
   llvm::StringRef mode = n.text("mode", "constant");
   if (mode == "constant") {
-    auto value = n.opset < 11 ? std::optional<double>(n.real("value", 0)) : n.knownScalar(2, 0);
+    auto value =
+        n.opset < 11 ? std::optional<Scalar>({n.real("value", 0), 0}) : n.knownElement(2, Scalar());
     return {value ? n.b.pad(x, low, high, *value) : Value()};
   }
   for (int64_t dim = 0; dim < rank; ++dim) {
@@ -451,11 +453,14 @@ static Results spaceToDepth(NodeContext &n) {
 /// Keeps the elements on and above (below) the k-th diagonal.
 static Results trilu(NodeContext &n) {
   Value x = n.in(0);
-  auto k = n.knownScalar(1, 0);
+  auto k = n.has(1) ? n.placesOf("", 1) : std::optional(SmallVector<int64_t>{0});
   if (!x || !k || n.b.rankOf(x) < 2)
     return {n.fail("a matrix is needed")};
+  if (k->size() != 1)
+    return {n.fail("'k' must be one number")};
   NnBuilder::Shape matrix = n.b.shapeOf(x).take_back(2);
-  Value row = n.b.add(n.b.iotaAlong(matrix, 0), *k), column = n.b.iotaAlong(matrix, 1);
+  Value row = n.b.add(n.b.iotaAlong(matrix, 0), double(k->front())),
+        column = n.b.iotaAlong(matrix, 1);
   auto kind = n.integer("upper", 1) ? nn::CompareKind::Ge : nn::CompareKind::Le;
   return {n.b.select(n.b.compare(kind, column, row), x, n.b.fullLike(x, 0))};
 }

@@ -35,7 +35,7 @@ static HostTensor oneDim(NodeContext &n, Type element, size_t count) {
 /// A tensor in `value` has been dealt with before; here are the short forms.
 static Results constant(NodeContext &n) {
   if (auto value = n.attribute("value_int"))
-    return {n.b.full({}, n.b.i64(), n.integer("value_int", 0))};
+    return {n.b.fullInteger({}, n.b.i64(), n.integer("value_int", 0))};
   if (auto value = n.attribute("value_float"))
     return {n.b.full({}, n.b.f32(), n.real("value_float", 0))};
   if (auto values = n.integers("value_ints"))
@@ -75,17 +75,32 @@ static Results constantOfShape(NodeContext &n) {
   return {n.b.full(*extents, n.b.f32(), 0)};
 }
 
+/// How many numbers there are from `start` on, `delta` apart, before `limit`; none if it is not
+/// above 0. That of integers is exact as far as a tensor goes.
+static double countBetween(const HostTensor &start, const HostTensor &limit,
+                           const HostTensor &delta) {
+  if (start.isFloat())
+    return std::ceil((limit.reals[0] - start.reals[0]) / delta.reals[0]);
+  // The difference of two integers of 64 bits has 65.
+  auto wide = [](const HostTensor &t) {
+    return t.elementType.isUnsignedInteger() ? __int128(uint64_t(t.integers[0]))
+                                             : __int128(t.integers[0]);
+  };
+  __int128 span = wide(limit) - wide(start), step = wide(delta);
+  bool isCut = span % step != 0 && (span < 0) == (step < 0);
+  return static_cast<double>(span / step + isCut);
+}
+
 static Results range(NodeContext &n) {
   auto start = n.known(0), limit = n.known(1), delta = n.known(2);
   if (!start || !limit || !delta || start->size() != 1 || limit->size() != 1 || delta->size() != 1)
     return {n.fail("start, limit and delta must be single numbers")};
   Type type = start->elementType;
-  auto number = [](const HostTensor &t) {
-    return t.isFloat() ? t.reals[0] : static_cast<double>(t.integers[0]);
-  };
-  if (number(*delta) == 0)
+  if (limit->elementType != type || delta->elementType != type)
+    return {n.fail("start, limit and delta must have one type")};
+  if (type.isIntOrIndex() ? delta->integers[0] == 0 : delta->reals[0] == 0)
     return {n.fail("the step is zero")};
-  double count = std::ceil((number(*limit) - number(*start)) / number(*delta));
+  double count = countBetween(*start, *limit, *delta);
   // Not a number is no count either.
   if (!(count <= double(kMaxElements)))
     return {n.fail("it has " + llvm::Twine(std::to_string(count)) + " elements")};
