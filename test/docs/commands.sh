@@ -4,7 +4,8 @@
 # usage: commands.sh [--check] PAGE FOLDER      (weft's tools are in PATH; --check runs nothing)
 #
 # What readers do not see, in HTML comments before a block:
-#   <!-- before: COMMANDS -->      runs them first, to make what the page takes for granted; may have many lines
+#   <!-- before: COMMANDS -->      runs them first, to make what the page takes for granted; may have many lines;
+#                                  $WEFT_SOURCE is the folder of our sources
 #   <!-- stand-in: SED-SCRIPT -->  edits the next block: small sizes for large ones, nothing else
 #   <!-- long -->                  runs the next block only with WEFT_TEST_FULL=1
 # A block without a mark must not show a command of ours; text is for what tools print.
@@ -15,7 +16,8 @@ if [ "$1" = --check ]; then runs=0; shift; fi
 page=$(realpath "$1") folder=$2
 rm -rf "$folder" && mkdir -p "$folder" || exit 1
 # Any text will do, where a page takes this one.
-cp "$here/../../README.md" "$folder/README.md"
+export WEFT_SOURCE=${here%/test/docs}
+cp "$WEFT_SOURCE/README.md" "$folder/README.md"
 cd "$folder" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
