@@ -35,6 +35,8 @@ public:
 
 private:
   llvm::Error fail(std::error_code code);
+  /// Writes what is left; what went wrong, then or before.
+  std::error_code endStream();
   void discard();
 
   std::string path, target, temporary;

@@ -20,11 +20,19 @@ static std::error_code lastError() { return std::error_code(errno, std::generic_
 OutputFile::OutputFile() = default;
 OutputFile::~OutputFile() { discard(); }
 
+std::error_code OutputFile::endStream() {
+  // The last bytes may be those that there is no place for; at an error that nobody has cleared a
+  // stream ends the process with itself.
+  path == "-" ? stream->flush() : stream->close();
+  std::error_code code = stream->error();
+  stream->clear_error();
+  stream.reset();
+  return code;
+}
+
 void OutputFile::discard() {
-  if (stream) {
-    stream->clear_error(); // who asked for it was told
-    stream.reset();
-  }
+  if (stream)
+    (void)endStream(); // who asked for it was told
   if (!temporary.empty())
     (void)fs::remove(temporary);
   temporary.clear();
@@ -51,7 +59,10 @@ Error OutputFile::open(llvm::StringRef wanted, bool isProgram) {
   if (exists && !fs::is_regular_file(status)) {
     stream = std::make_unique<llvm::raw_fd_ostream>(path, code, fs::CD_OpenExisting, fs::FA_Write,
                                                     fs::OF_None);
-    return code ? fail(code) : Error::success();
+    if (!code)
+      return Error::success();
+    stream.reset();
+    return fail(code);
   }
   // A link stays one: what it leads to is replaced.
   llvm::SmallString<256> real;
@@ -81,31 +92,27 @@ Error OutputFile::open(llvm::StringRef wanted, bool isProgram) {
   return Error::success();
 }
 
-Error OutputFile::commit() {
-  stream->flush();
-  if (stream->has_error())
-    return fail(stream->error());
-  if (temporary.empty()) {
-    stream.reset();
-    return Error::success();
-  }
-  // Else a crash of the machine could leave the name without the bytes.
-  int again = ::open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
+/// Else a crash of the machine could leave the name without the bytes.
+static std::error_code sync(const std::string &file) {
+  int again = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
   if (again < 0)
-    return fail(lastError());
+    return lastError();
   bool synced = ::fsync(again) == 0;
   std::error_code code = synced ? std::error_code() : lastError();
   ::close(again);
-  stream->close();
-  if (!code && stream->has_error())
-    code = stream->error();
-  if (!code)
+  return code;
+}
+
+Error OutputFile::commit() {
+  std::error_code code = endStream();
+  if (!code && !temporary.empty())
+    code = sync(temporary);
+  if (!code && !temporary.empty())
     code = fs::rename(temporary, target);
   if (code)
     return fail(code);
   temporary.clear();
   cleanup.reset();
-  stream.reset();
   return Error::success();
 }
 
