@@ -12,7 +12,6 @@
 #include "weft/runtime/Terminal.h"
 
 #include <chrono>
-#include <csignal>
 #include <optional>
 
 using namespace mlir;
@@ -195,8 +194,6 @@ int weft::driver::compileMain(const std::vector<std::string> &arguments,
     llvm::outs() << options->answer;
     return Ok;
   }
-  // A file that may not grow any more is an error to tell, not our end.
-  std::signal(SIGXFSZ, SIG_IGN);
   int code = Run(*options, arguments, program).run();
   if (llvm::Error lost = flushStandardOutput()) {
     int wrong = tell(llvm::toString(std::move(lost)), UserError);

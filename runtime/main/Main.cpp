@@ -4,9 +4,9 @@
 
 #include "device/Devices.h"
 #include "weft/runtime/ExecutableFile.h"
+#include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/Launch.h"
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,11 +32,10 @@ bool speaksForMachine(const Launcher &launch) {
 } // namespace
 
 int main(int argc, char **argv) {
+  surviveFailedWrites();
   // Started by a descriptor, the system would name the process after that.
   if (const char *slash = std::strrchr(argv[0], '/'))
     prctl(PR_SET_NAME, slash + 1);
-  // A limit on the size of files is a failed write, which is told and survived.
-  std::signal(SIGXFSZ, SIG_IGN);
   CommandLine options;
   Launcher launch;
   Status launched = detectLauncher(launch);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Request.h"
 
+#include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/Terminal.h"
 
 #include <cstdio>
@@ -9,6 +10,7 @@
 using namespace weft;
 
 int main(int argc, char **argv) {
+  runtime::surviveFailedWrites();
   data::Request request;
   runtime::Status status = data::parseRequest({argv + 1, argv + argc}, request);
   if (status.ok() && !request.answer.empty())

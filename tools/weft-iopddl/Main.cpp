@@ -4,6 +4,7 @@
 #include "Request.h"
 
 #include "weft/Solver/Solve.h"
+#include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/OutputFile.h"
 #include "weft/runtime/Terminal.h"
 
@@ -105,6 +106,7 @@ Status runOrSayWhatLacks(const iopddl::Request &request, Clock::time_point start
 } // namespace
 
 int main(int argc, char **argv) {
+  runtime::surviveFailedWrites();
   Clock::time_point start = Clock::now();
   iopddl::Request request;
   Status status = iopddl::parseRequest(std::vector<std::string>(argv + 1, argv + argc), request);

@@ -4,8 +4,10 @@
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Version.h"
+#include "weft/runtime/FailedWrites.h"
 
 int main(int argc, char **argv) {
+  weft::runtime::surviveFailedWrites();
   weft::setVersionPrinter("weft-lsp-server");
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);

@@ -12,6 +12,7 @@
 #include "weft/Support/Diagnostics.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/Support/Version.h"
+#include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/Terminal.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -47,6 +48,7 @@ static std::unique_ptr<llvm::MemoryBuffer> openInput(llvm::StringRef path,
 }
 
 int main(int argc, char **argv) {
+  weft::runtime::surviveFailedWrites();
   llvm::InitLLVM init(argc, argv);
   weft::setVersionPrinter("weft-opt");
   mlir::DialectRegistry registry;

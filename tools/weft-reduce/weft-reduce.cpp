@@ -11,6 +11,7 @@
 #include "weft/Support/Diagnostics.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/Support/Version.h"
+#include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/Terminal.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -84,6 +85,7 @@ int fail(const std::string &error, int code = 1) {
 } // namespace
 
 int main(int argc, char **argv) {
+  weft::runtime::surviveFailedWrites();
   weft::setVersionPrinter("weft-reduce");
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);

@@ -5,6 +5,7 @@
 #include "Start.h"
 
 #include "weft/runtime/ExecutableFile.h"
+#include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/Terminal.h"
 
 #include <cerrno>
@@ -54,6 +55,7 @@ int supervise(Ranks where, const std::string &path, int64_t ranks, const Executa
 } // namespace
 
 int main(int argc, char **argv) {
+  surviveFailedWrites();
   std::vector<std::string> arguments(argv + 1, argv + argc);
   CommandLine options;
   Status status = parseCommandLine("weft-run", arguments, true, options);

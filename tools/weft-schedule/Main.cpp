@@ -4,6 +4,7 @@
 
 #include "weft/Pipeline/Check.h"
 #include "weft/Pipeline/Plot.h"
+#include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/OutputFile.h"
 #include "weft/runtime/Terminal.h"
 
@@ -76,6 +77,7 @@ Status runOrSayWhatLacks(const schedule::Request &request) {
 } // namespace
 
 int main(int argc, char **argv) {
+  runtime::surviveFailedWrites();
   schedule::Request request;
   Status status = schedule::parseRequest(std::vector<std::string>(argv + 1, argv + argc), request);
   if (status.ok() && !request.answer.empty())

@@ -3,10 +3,10 @@
 #include "CheckpointStore.h"
 #include "Request.h"
 #include "python_free_frontend/text/Command.h"
+#include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/Terminal.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <csignal>
 #include <optional>
 
 using namespace weft;
@@ -77,8 +77,7 @@ static int run(Request &request) {
 }
 
 int main(int argc, char **argv) {
-  // A file that may not grow any more is an error to tell, not our end.
-  std::signal(SIGXFSZ, SIG_IGN);
+  runtime::surviveFailedWrites();
   Request request;
   std::string answer;
   std::string wrong = readRequest({argv + 1, argv + argc}, request, answer);

@@ -1,0 +1,14 @@
+// Writes that fail, on a full disk or at a limit: told by every tool, and the end of none.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_FAILEDWRITES_H
+#define WEFT_RUNTIME_FAILEDWRITES_H
+
+namespace weft::runtime {
+
+/// What every `main` begins with: where a file may not grow any more (`ulimit -f`) a write fails.
+/// Else a signal ends the process, which tells nothing and leaves half a file.
+void surviveFailedWrites();
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_FAILEDWRITES_H
