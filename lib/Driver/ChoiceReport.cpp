@@ -2,12 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ChoiceReport.h"
 
+#include "PlanReport.h"
+#include "weft/Choosing/Reasons.h"
+
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace weft;
 using namespace weft::driver;
+using choosing::Choice;
+using choosing::Finalist;
+using choosing::Relaxation;
 using explain::sizeText;
 using explain::timeText;
 using planner::Candidate;
@@ -18,25 +24,12 @@ namespace {
 
 /// Where a candidate loses most against the choice.
 std::string reasonOf(const Candidate &loser, const Candidate &choice) {
-  std::vector<std::pair<std::string, int64_t>> parts;
-  auto totals = [](const Candidate &candidate) {
-    const cost::Causes &causes = candidate.prediction.causes;
-    int64_t compute = 0, exposed = 0;
-    for (int64_t time : causes.compute)
-      compute += time;
-    for (int64_t time : causes.exposed)
-      exposed += time;
-    return std::array<int64_t, 4>{compute, exposed, causes.bubble, causes.optimizer};
-  };
+  // By Loss::Part.
   static constexpr const char *kNames[] = {"computing", "communication", "bubble", "updates"};
-  std::array<int64_t, 4> mine = totals(loser), its = totals(choice);
-  size_t most = 0;
-  for (size_t i = 1; i < mine.size(); ++i)
-    if (mine[i] - its[i] > mine[most] - its[most])
-      most = i;
-  if (mine[most] <= its[most])
-    return "";
-  return std::string(": ") + kNames[most] + " +" + timeText(double(mine[most] - its[most]) * 1e-12);
+  std::optional<choosing::Loss> loss = choosing::lossOf(loser, choice);
+  return loss ? std::string(": ") + kNames[size_t(loss->part)] + " +" +
+                    timeText(double(loss->picoseconds) * 1e-12)
+              : "";
 }
 
 class Text {
@@ -102,24 +95,13 @@ private:
   std::string why() const {
     std::string text;
     auto add = [&](const std::string &sentence) { text += (text.empty() ? "" : "; ") + sentence; };
-    auto without = [&](const char *what, llvm::function_ref<bool(const Layout &)> has) {
-      if (!has(*it.layout))
-        return;
-      const Candidate *best = nullptr;
-      for (const Candidate &other : it.search.kinds)
-        if (!has(other.layout) &&
-            (!best || other.prediction.picoseconds < best->prediction.picoseconds))
-          best = &other;
-      if (!best)
-        return add(std::string("nothing that was found without ") + what + " fits");
-      double more = best->prediction.seconds() / it.compared.prediction.seconds() - 1;
-      add(std::string("without ") + what +
-          (more < 0.005 ? " no slower" : " " + percent(more) + " slower"));
-    };
-    without("dp", [](const Layout &layout) { return layout.size(Role::Data) > 1; });
-    without("tp", [](const Layout &layout) { return layout.size(Role::Tensor) > 1; });
-    without("pp", [](const Layout &layout) { return layout.size(Role::Stages) > 1; });
-    without("ZeRO-3", [](const Layout &layout) { return layout.zero == 3; });
+    for (const choosing::Use &use : choosing::usesOf(it)) {
+      if (!use.slowdown)
+        add("nothing that was found without " + use.what + " fits");
+      else
+        add("without " + use.what +
+            (*use.slowdown < 0.005 ? " no slower" : " " + percent(*use.slowdown) + " slower"));
+    }
     if (it.ties > 0)
       add(std::to_string(it.ties) + (it.ties == 1 ? " other is" : " others are") +
           " as fast within 1 % and not simpler");

@@ -3,6 +3,7 @@
 #include "weft/Driver/Driver.h"
 #include "weft/Driver/Resume.h"
 
+#include "AskPlanner.h"
 #include "ChoiceReport.h"
 #include "Messages.h"
 #include "Report.h"
@@ -89,7 +90,7 @@ private:
     asked.quiet = true;
     if (int code = prepare(copy, arguments, asked, program))
       return code;
-    Choice choice;
+    choosing::Choice choice;
     if (int code = choose(copy, asked, options.question, messages, choice))
       return code;
     runtime::Progress::hide();
@@ -97,7 +98,7 @@ private:
       printText(choice, 0, llvm::errs());
       return DoesNotFit;
     }
-    llvm::Expected<Options> planned = parseOptions(settledFlags(planOf(choice)));
+    llvm::Expected<Options> planned = parseOptions(settledFlags(choosing::planOf(choice)));
     if (!planned)
       return tell(llvm::toString(planned.takeError()), OurBug);
     options = std::move(*planned);

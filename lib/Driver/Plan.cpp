@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Plan.h"
 
+#include "AskPlanner.h"
 #include "Calibrate.h"
 #include "ChoiceReport.h"
-#include "Choose.h"
-#include "Evaluate.h"
+#include "PlanReport.h"
 #include "Report.h"
 #include "TextFile.h"
 #include "TraceReport.h"
@@ -18,8 +18,18 @@
 using namespace mlir;
 using namespace weft;
 using namespace weft::driver;
+using choosing::Choice;
+using choosing::Evaluation;
 
 namespace {
+
+llvm::Error writePlan(const Choice &choice, const std::string &path) {
+  OutputFile file;
+  if (llvm::Error wrong = file.open(path))
+    return wrong;
+  file.os() << planner::writePlan(choosing::planOf(choice));
+  return file.commit();
+}
 
 class PlanRun {
 public:
@@ -63,9 +73,8 @@ private:
 
   int evaluateLayout() {
     Evaluation evaluation;
-    FailureOr<int> evaluated = evaluate(*compilation, options, asked.profile, evaluation);
+    int code = evaluate(*compilation, asked, messages, evaluation);
     progress.reset();
-    int code = failed(evaluated) ? messages.failed(compilation->compilerIsToBlame()) : *evaluated;
     if (code != Ok)
       return code;
     asked.isJson ? printJson(evaluation, llvm::outs()) : printText(evaluation, llvm::outs());

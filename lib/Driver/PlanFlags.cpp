@@ -3,7 +3,6 @@
 #include "weft/Driver/Plan.h"
 
 #include "TextFile.h"
-#include "weft/Cost/Profile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Regex.h"
@@ -46,14 +45,13 @@ constexpr const char *kEnd =
     R"(Exit codes: 0 ok, with --evaluate whether it fits or not; 5 nothing fits; 1 wrong input, 2 wrong command line, 70 our bug.
 )";
 
-llvm::Error readProfile(const std::string &file, std::string &target) {
+llvm::Error readProfile(const std::string &file, std::optional<cost::Profile> &target) {
   llvm::Expected<std::string> text = readText("--profile", file);
   if (!text)
     return text.takeError();
-  target = std::move(*text);
   std::string wrong;
-  return cost::Profile::read(target, wrong) ? llvm::Error::success()
-                                            : fileError("--profile", file, wrong);
+  target = cost::Profile::read(*text, wrong);
+  return target ? llvm::Error::success() : fileError("--profile", file, wrong);
 }
 
 llvm::Error readTrace(const std::string &file, std::string &target) {

@@ -8,12 +8,12 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <numeric>
 
 using namespace weft;
 using namespace weft::driver;
+using choosing::Evaluation;
 using explain::sizeText;
 using explain::timeText;
 
@@ -169,23 +169,6 @@ private:
 };
 
 } // namespace
-
-int64_t Evaluation::memoryBytes() const {
-  return isScheduled ? document.memory.arena : prediction.memory[prediction.fullest].total();
-}
-
-int64_t Evaluation::leastDevices() const {
-  return std::max<int64_t>(1,
-                           int64_t(llvm::divideCeil(uint64_t(stateBytes), uint64_t(deviceBytes))));
-}
-
-int64_t Evaluation::leastDevicesOfLayout() const {
-  // Each stage's devices hold alike.
-  double held = double(stateBytes), stages = double(prediction.memory.size());
-  for (const cost::Memory &memory : prediction.memory)
-    held += double(memory.activations + memory.transient) * double(account.devices()) / stages;
-  return std::max<int64_t>(leastDevices(), int64_t(std::ceil(held / double(deviceBytes))));
-}
 
 void driver::printText(const Evaluation &evaluation, llvm::raw_ostream &out) {
   Text text(evaluation, out);

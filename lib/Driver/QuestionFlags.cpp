@@ -42,7 +42,7 @@ std::string takeForbidden(const std::string &text, std::set<std::string> &forbid
 
 } // namespace
 
-void weft::driver::addQuestionFlags(FlagTable &flags, ActsTable &acts, Question &question) {
+void weft::driver::addQuestionFlags(FlagTable &flags, ActsTable &acts, QuestionFlags &question) {
   acts.ofTheRun(flags.count("--devices", "N", "plan for so many of the cluster's devices",
                             question.devices, 1, int64_t(1) << 20));
   acts.ofTheRun(flags.value(

@@ -30,8 +30,8 @@ struct GivenFlag {
   bool isSwitch = false;
 };
 
-/// What the planner is asked beside the program: how many devices, what is settled already.
-struct Question {
+/// What flags ask the planner beside the program: how many devices, what is settled already.
+struct QuestionFlags {
   int64_t devices = 0; // 0: it was not said
   /// Sizes of axes (dp, tp, pp) by name, and axes or means (zero, recompute, sp, microbatches) that
   /// must not be used.
@@ -66,8 +66,8 @@ struct Options {
   bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false;
   bool deterministic = false; // always so on a CPU
   std::string linker, runtimeDirectory;
-  bool isAuto = false; // the planner chooses the mesh, and what is not given of the rest
-  Question question;   // that it is asked
+  bool isAuto = false;    // the planner chooses the mesh, and what is not given of the rest
+  QuestionFlags question; // that it is asked
   std::string planFile, scheduleFile, stageCostsFile;
   /// The flags of training that were given, to refuse them without --train.
   std::vector<std::string> trainingFlags;
@@ -132,7 +132,7 @@ const ActsTable &flagActs();
 /// to say it.
 void addProgramFlags(runtime::FlagTable &flags, ActsTable &acts, Options &options);
 /// Adds what the planner can be asked: --devices, --fix, --forbid, --objective, --budget.
-void addQuestionFlags(runtime::FlagTable &flags, ActsTable &acts, Question &question);
+void addQuestionFlags(runtime::FlagTable &flags, ActsTable &acts, QuestionFlags &question);
 /// Whether it is one of those.
 bool isOfQuestion(llvm::StringRef flag);
 /// `arguments` without --plan, and with the flags that the plan in `file` says and `given` does

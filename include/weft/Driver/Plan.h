@@ -3,6 +3,7 @@
 #ifndef WEFT_DRIVER_PLAN_H
 #define WEFT_DRIVER_PLAN_H
 
+#include "weft/Cost/Profile.h"
 #include "weft/Driver/Options.h"
 
 #include "llvm/Support/Error.h"
@@ -13,13 +14,15 @@ namespace weft::driver {
 struct PlanOptions {
   /// What is compiled, and how: the flags that weft-compile has, too.
   Options program;
-  std::string layout;   // of --evaluate; "": one is to be chosen
-  Question question;    // then
-  std::string output;   // where the plan that is chosen goes, or ""
-  std::string from, to; // plans to compare (--diff)
-  /// Of a profile (weft/Cost/Profile.h), and of a trace that the prediction is joined with; or "".
+  std::string layout;     // of --evaluate; "": one is to be chosen
+  QuestionFlags question; // then
+  std::string output;     // where the plan that is chosen goes, or ""
+  std::string from, to;   // plans to compare (--diff)
+  /// Of a profile, and of a trace that the prediction is joined with; or "".
   std::string profileFile, traceFile;
-  std::string profile, trace; // what they hold
+  /// What they hold.
+  std::optional<cost::Profile> profile;
+  std::string trace;
   bool isJson = false;
   /// Instead of all that, where the figures of this machine go, and over what ranks communicate.
   std::string calibrate, comm = "inproc";

@@ -8,7 +8,7 @@
 using namespace weft;
 
 TEST(ChoiceReport, TellsWhatIsOurBugFromWhatIsRefused) {
-  driver::Choice choice;
+  choosing::Choice choice;
   planner::Layout refused, unpriced;
   refused.microbatches = 2;
   unpriced.microbatches = 4;

@@ -1,15 +1,36 @@
 // Which layout a program should have: the question, and what was found.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_LIB_DRIVER_CHOOSE_H
-#define WEFT_LIB_DRIVER_CHOOSE_H
+#ifndef WEFT_CHOOSING_CHOOSE_H
+#define WEFT_CHOOSING_CHOOSE_H
 
-#include "Evaluate.h"
-#include "Messages.h"
-#include "weft/Driver/Plan.h"
+#include "weft/Choosing/Evaluation.h"
+#include "weft/Compiler/Compilation.h"
 #include "weft/Planner/Plan.h"
 #include "weft/Planner/Search.h"
 
-namespace weft::driver {
+#include "llvm/Support/Error.h"
+
+namespace weft::choosing {
+
+/// What is asked beside the program, its cluster and its options, which say what all layouts have
+/// in common.
+struct Question {
+  /// What the answer calls the program.
+  std::string model;
+  int64_t devices = 1;
+  /// Of numbers that divide `devices`, the least on which something fits.
+  bool wantsFewestDevices = false;
+  planner::Objective objective = planner::Objective::Time;
+  /// What layouts may be: of this what is allowed, and the schedules.
+  planner::Space limits;
+  /// Layouts that are simulated at most.
+  int64_t budget = 200000;
+  /// So many of the best are wanted beside the choice.
+  int64_t top = 3;
+  /// Everything is simulated, and all of those and the best of each kind compiled: to check that
+  /// nothing is lost by not doing so.
+  bool isExhaustive = false;
+};
 
 /// A change of the question under which something fits.
 struct Relaxation {
@@ -34,7 +55,6 @@ struct Choice {
   double uncertainty = 0;
   bool trains = false;
   int64_t devices = 1, batch = 1, blocks = 0, parameters = 0, stateBytes = 0, deviceBytes = 0;
-  planner::Objective objective = planner::Objective::Time;
 
   /// The choice: its layout, and what it costs as weft-plan --evaluate says. Nothing fits: none.
   std::optional<planner::Layout> layout;
@@ -67,16 +87,14 @@ struct Choice {
   std::vector<Finalist> tooLarge() const;
 };
 
-/// Finds the layout of a program that has been loaded and prepared for `options`, none of which
-/// says a mesh; flags that split otherwise, as --zero, are obeyed. Returns an exit code; that
-/// nothing fits is an answer.
-int choose(Compilation &program, const Options &options, const Question &question,
-           const Messages &messages, Choice &choice);
+/// Finds the layout of a program at `import`, which is taken on to `graph`. Of its options what a
+/// layout says does not count, all else holds for every layout. That nothing fits is an answer. An
+/// error is a Failure or a NoMesh (Failure.h).
+llvm::Expected<Choice> choose(Compilation &program, const Question &question);
 
 /// The choice as a plan, with what it was made for and what is predicted.
 planner::Plan planOf(const Choice &choice);
-llvm::Error writePlan(const Choice &choice, const std::string &path);
 
-} // namespace weft::driver
+} // namespace weft::choosing
 
-#endif // WEFT_LIB_DRIVER_CHOOSE_H
+#endif // WEFT_CHOOSING_CHOOSE_H

@@ -1,26 +1,23 @@
 // What one layout of a program costs: made as ever, priced, and compiled until its memory is known.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Evaluate.h"
+#include "weft/Choosing/Evaluate.h"
 
-#include "Report.h"
+#include "ProfileAccount.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
 #include "passes/dist/StageSchedule.h"
 #include "weft/Account/ProgramAccount.h"
+#include "weft/Choosing/Failure.h"
 #include "weft/Cost/CostModel.h"
-#include "weft/Cost/Profile.h"
-#include "weft/Cost/SimulateStep.h"
-#include "weft/Interfaces/OpInterfaces.h"
-#include "weft/Interfaces/OpWork.h"
+#include "weft/Explain/Explain.h"
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace weft;
-using namespace weft::driver;
+using namespace weft::choosing;
 
 namespace {
 
@@ -44,28 +41,28 @@ constexpr int64_t kMostUnrolledOps = 400000, kOpsOfASecond = 60000;
 
 class Evaluator {
 public:
-  Evaluator(Compilation &compilation, const Options &options, const std::string &profile,
-            llvm::function_ref<bool(const Evaluation &)> deservesTime, Evaluation &evaluation)
-      : compilation(compilation), options(options), profileText(profile),
-        deservesTime(deservesTime), evaluation(evaluation) {}
+  Evaluator(Compilation &compilation, const std::string &model, const cost::Profile *profile,
+            llvm::function_ref<bool(const Evaluation &)> deservesTime)
+      : compilation(compilation), profile(profile), deservesTime(deservesTime) {
+    evaluation.model = model;
+  }
 
-  FailureOr<int> run() {
+  llvm::Expected<Evaluation> run() {
     // What accounts know best: stages with one chunk each.
     if (compilation.options.phases.schedule.empty())
       compilation.options.phases.schedule = "1f1b";
     if (failed(compilation.runTo(Phase::Staged)) || failed(describe()))
-      return failure();
+      return doesNotCompile();
     auto found = compilation.getModule()->getAttrOfType<StringAttr>(dist::kScheduleAttr);
     if (found && isAsked(dist::ScheduleRequest::Search))
       compilation.options.phases.schedule = found.str();
-    FailureOr<int> code = profileText.empty() ? account() : accountOfProfile();
-    if (failed(code) || *code != Ok)
-      return code;
-    if (int code = simulate())
-      return code;
-    if (profileText.empty() && failed(measure()))
-      return failure();
-    return int(Ok);
+    if (llvm::Error wrong = profile ? accountOfOthers() : account())
+      return wrong;
+    if (llvm::Error wrong = simulate())
+      return wrong;
+    if (!profile && failed(measure()))
+      return doesNotCompile();
+    return std::move(evaluation);
   }
 
 private:
@@ -81,7 +78,6 @@ private:
       return failure();
     costs.emplace(std::move(*found));
     explain::collectChunks(compilation.getModule(), evaluation.document);
-    evaluation.model = llvm::sys::path::filename(options.model).str();
     evaluation.layout = phases.mesh.axes.empty() ? "none" : toString(phases.mesh);
     evaluation.clusterName = costs->cluster().name;
     evaluation.uncertainty = costs->cluster().uncertainty;
@@ -112,7 +108,7 @@ private:
     return success();
   }
 
-  FailureOr<int> account() {
+  llvm::Error account() {
     std::string wrong;
     Compilation lead = compilation.clone();
     account::keepLeadProgram(lead.getModule());
@@ -130,80 +126,32 @@ private:
         wrong = llvm::toString(found.takeError());
     });
     if (failed(shown))
-      return failure();
+      return doesNotCompile();
     if (!wrong.empty())
-      return tell("--schedule: " + wrong, Usage);
-    return int(Ok);
+      return llvm::make_error<Failure>(Failure::Cause::Schedule, wrong);
+    return llvm::Error::success();
   }
 
-  /// Sizes of the transformer that the program is: its attention and its last product, which makes
-  /// the logits, tell them.
-  std::optional<cost::Transformer> transformer(int64_t &batch) const {
-    cost::Transformer model;
-    WorkShape attention, last, widest;
-    model.layers = 0;
-    account::leadProgram(compilation.getModule()).walk([&](Operation *op) {
-      if (op->hasAttr(nn::kRoleAttr) || !isa<ShardableOpInterface>(op))
-        return;
-      WorkShape shape = workOf(op).shape;
-      if (shape.kind == WorkShape::Kind::Attention) {
-        attention = shape;
-        ++model.layers;
-      } else if (shape.kind == WorkShape::Kind::Gemm) {
-        widest = last.n > widest.n ? last : widest;
-        last = shape;
-      }
-    });
-    if (model.layers == 0 || last.k % std::max<int64_t>(1, attention.k) != 0)
-      return std::nullopt;
-    model.hidden = last.k;
-    model.heads = last.k / attention.k;
-    model.sequence = attention.m;
-    model.vocabulary = last.n;
-    model.feedForward = widest.n;
-    batch = attention.batch / model.heads;
-    return model;
-  }
-
-  int accountOfProfile() {
+  /// As their profile has it.
+  llvm::Error accountOfOthers() {
     const PhaseOptions &phases = compilation.options.phases;
-    std::string wrong;
-    std::optional<cost::Profile> profile = cost::Profile::read(profileText, wrong);
-    int64_t batch = 0;
-    std::optional<cost::Transformer> model = transformer(batch);
-    if (!phases.train || !model)
-      return tell("--profile is of the training of a transformer: give --train, and a model with "
-                  "attention whose last product makes the logits",
-                  UserError);
-    cost::Layout layout;
-    for (const std::string &axis : batchAxesOf(phases))
-      layout.data *= phases.mesh.groupSize(phases.mesh.resolve(axis));
-    if (std::string axis = stageAxisOf(phases); !axis.empty())
-      layout.stages = phases.mesh.groupSize(phases.mesh.resolve(axis));
-    layout.tensor = phases.mesh.processCount() / (layout.data * layout.stages);
-    layout.globalBatch = batch;
-    layout.microbatch = std::max<int64_t>(1, batch / (layout.data * phases.microbatches));
-    layout.sequenceParallel = phases.sequenceParallel;
-    layout.recompute = phases.recompute == "full"        ? cost::Layout::Recompute::Full
-                       : phases.recompute == "selective" ? cost::Layout::Recompute::Selective
-                                                         : cost::Layout::Recompute::None;
-    layout.zero = phases.zero.stage;
-    std::optional<cost::StepAccount> account = profile->account(*model, layout, wrong);
-    if (!account)
-      return tell("--profile: " + wrong, UserError);
-    evaluation.account = std::move(*account);
+    llvm::Expected<cost::StepAccount> found =
+        accountOfProfile(*profile, compilation.getModule(), phases);
+    if (!found)
+      return found.takeError();
+    evaluation.account = std::move(*found);
     costs.emplace(phases.mesh, profile->on(costs->cluster()));
-    return Ok;
+    return llvm::Error::success();
   }
 
-  int simulate() {
+  llvm::Error simulate() {
     std::string fault;
     std::optional<cost::Prediction> prediction = cost::simulateStep(
         evaluation.account, costs->cluster(), {/*everyRank=*/false, &evaluation.events}, fault);
     if (!prediction)
-      return tell(fault, OurBug);
+      return llvm::make_error<Failure>(Failure::Cause::Ours, fault);
     evaluation.prediction = std::move(*prediction);
-    return Ok;
+    return llvm::Error::success();
   }
 
   /// Exact memory, and what our transports send.
@@ -233,17 +181,16 @@ private:
   }
 
   Compilation &compilation;
-  const Options &options;
-  const std::string &profileText;
+  const cost::Profile *profile;
   llvm::function_ref<bool(const Evaluation &)> deservesTime;
   std::optional<CostModel> costs;
-  Evaluation &evaluation;
+  Evaluation evaluation;
 };
 
 } // namespace
 
-FailureOr<int> driver::evaluate(Compilation &compilation, const Options &options,
-                                const std::string &profile, Evaluation &evaluation,
-                                llvm::function_ref<bool(const Evaluation &)> deservesTime) {
-  return Evaluator(compilation, options, profile, deservesTime, evaluation).run();
+llvm::Expected<Evaluation>
+choosing::evaluate(Compilation &compilation, const std::string &model, const cost::Profile *profile,
+                   llvm::function_ref<bool(const Evaluation &)> deservesTime) {
+  return Evaluator(compilation, model, profile, deservesTime).run();
 }

@@ -1,0 +1,46 @@
+// What the search found, judged by the compiler itself.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_LIB_CHOOSING_FINALISTS_H
+#define WEFT_LIB_CHOOSING_FINALISTS_H
+
+#include "weft/Choosing/Choose.h"
+
+namespace weft::choosing {
+
+/// Compiles layouts as a whole, and keeps what is best.
+class Finalists {
+public:
+  /// Of a program at `graph`. `configured`: the same at `import` if its file says where its parts
+  /// are, which is obeyed as far as a mesh has it; else null.
+  Finalists(const Compilation &program, const Compilation *configured, const Question &question,
+            Choice &choice)
+      : program(program), configured(configured), question(question), choice(choice) {}
+
+  /// Of what `choice.search` found, as many as must be: those that fit and those that do not, and
+  /// the choice, if there is one. Returns the most by which memory exceeded the account's, at least
+  /// `scale`. An error is a Failure (weft/Choosing/Failure.h), but for what the compiler refuses.
+  llvm::Expected<double> judge(double scale);
+
+private:
+  std::vector<planner::Candidate> listed() const;
+  bool isEnough(size_t judged, const planner::Candidate &next) const;
+  bool isLarge() const;
+  bool mayBeChosen(const Evaluation &evaluation) const;
+  double measureOf(const Evaluation &of) const;
+  /// Nothing if the compiler refuses the layout.
+  llvm::Expected<std::optional<Evaluation>> evaluateQuietly(planner::Candidate &candidate);
+  llvm::Expected<std::optional<Evaluation>> evaluateAsCut(const planner::Candidate &candidate);
+  void take(const planner::Candidate &candidate, Evaluation evaluation);
+  void countTies();
+
+  const Compilation &program;
+  const Compilation *configured;
+  const Question &question;
+  Choice &choice;
+  /// Those that fit and are as fast as the best of them.
+  std::vector<std::pair<planner::Candidate, Evaluation>> equals;
+};
+
+} // namespace weft::choosing
+
+#endif // WEFT_LIB_CHOOSING_FINALISTS_H

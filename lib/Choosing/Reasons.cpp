@@ -1,0 +1,56 @@
+// By comparing accounts.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Choosing/Reasons.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <array>
+#include <numeric>
+
+using namespace weft;
+using namespace weft::choosing;
+using planner::Candidate;
+using planner::Layout;
+using planner::Role;
+
+/// By Loss::Part.
+static std::array<int64_t, 4> partsOf(const Candidate &candidate) {
+  const cost::Causes &causes = candidate.prediction.causes;
+  auto sum = [](const auto &times) {
+    return std::accumulate(times.begin(), times.end(), int64_t(0));
+  };
+  return {sum(causes.compute), sum(causes.exposed), causes.bubble, causes.optimizer};
+}
+
+std::optional<Loss> choosing::lossOf(const Candidate &loser, const Candidate &choice) {
+  std::array<int64_t, 4> mine = partsOf(loser), its = partsOf(choice);
+  size_t most = 0;
+  for (size_t i = 1; i < mine.size(); ++i)
+    if (mine[i] - its[i] > mine[most] - its[most])
+      most = i;
+  if (mine[most] <= its[most])
+    return std::nullopt;
+  return Loss{Loss::Part(most), mine[most] - its[most]};
+}
+
+std::vector<Use> choosing::usesOf(const Choice &choice) {
+  std::vector<Use> uses;
+  auto add = [&](const char *what, llvm::function_ref<bool(const Layout &)> has) {
+    if (!has(*choice.layout))
+      return;
+    const Candidate *best = nullptr;
+    for (const Candidate &other : choice.search.kinds)
+      if (!has(other.layout) &&
+          (!best || other.prediction.picoseconds < best->prediction.picoseconds))
+        best = &other;
+    std::optional<double> slowdown;
+    if (best)
+      slowdown = best->prediction.seconds() / choice.compared.prediction.seconds() - 1;
+    uses.push_back({what, slowdown});
+  };
+  add("dp", [](const Layout &layout) { return layout.size(Role::Data) > 1; });
+  add("tp", [](const Layout &layout) { return layout.size(Role::Tensor) > 1; });
+  add("pp", [](const Layout &layout) { return layout.size(Role::Stages) > 1; });
+  add("ZeRO-3", [](const Layout &layout) { return layout.zero == 3; });
+  return uses;
+}

@@ -1,0 +1,173 @@
+// Flags as questions, and errors as lines that name flags.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "AskPlanner.h"
+
+#include "Report.h"
+#include "weft/Choosing/Evaluate.h"
+#include "weft/Choosing/Failure.h"
+#include "weft/Cost/CostModel.h"
+#include "weft/Pipeline/Generate.h"
+#include "weft/Support/Nearest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::driver;
+using choosing::Failure;
+using choosing::NoMesh;
+using planner::Role;
+
+namespace {
+
+bool isGiven(const Options &options, llvm::StringRef flag) {
+  return llvm::any_of(options.given, [&](const GivenFlag &given) { return given.flag == flag; });
+}
+
+std::string nameOfModel(const Options &options) {
+  return llvm::sys::path::filename(options.model).str();
+}
+
+int checkQuestion(ModuleOp program, const Options &options, const QuestionFlags &flags,
+                  const Messages &messages) {
+  FailureOr<CostModel> costs = costModelOf(program, Mesh());
+  if (failed(costs))
+    return messages.failed(/*compilerIsToBlame=*/false);
+  if (flags.devices == 0)
+    return tell("how many devices of cluster '" + costs->cluster().name + "'? give --devices N",
+                Usage);
+  if (isGiven(options, "--batch-axes"))
+    return tell("--batch-axes names axes of a mesh, which is to be chosen; leave it out, or ask "
+                "about a mesh with --evaluate",
+                Usage);
+  if (isGiven(options, "--schedule") && !pipeline::findGenerator(options.compile.phases.schedule))
+    return tell("--schedule: plans are made for schedules that have names and one chunk a stage; "
+                "choose 1f1b, zb-h1 or zb-h2",
+                Usage);
+  return Ok;
+}
+
+/// What is given is obeyed, and what is forbidden counts more.
+planner::Space limitsOf(const Options &options, const QuestionFlags &flags) {
+  const PhaseOptions &phases = options.compile.phases;
+  planner::Space limits;
+  if (isGiven(options, "--microbatches"))
+    limits.allowedMicrobatches = {phases.microbatches};
+  if (isGiven(options, "--zero"))
+    limits.allowedZero = {int64_t(phases.zero.stage)};
+  if (isGiven(options, "--schedule"))
+    limits.schedules = {phases.schedule};
+  if (isGiven(options, "--sequence-parallel"))
+    limits.allowedSequenceParallel = {phases.sequenceParallel};
+  for (size_t kind = 0; kind < planner::kRecomputeCount; ++kind)
+    if (isGiven(options, "--recompute") &&
+        phases.recompute == planner::nameOf(planner::Recompute(kind)))
+      limits.allowedRecompute = {planner::Recompute(kind)};
+  for (size_t role = 0; role < planner::kRoleCount; ++role) {
+    if (auto fixed = flags.fixed.find(planner::nameOf(Role(role))); fixed != flags.fixed.end())
+      limits.allowedSizes[role] = {fixed->second};
+    if (flags.forbidden.count(planner::nameOf(Role(role))))
+      limits.allowedSizes[role] = {1};
+  }
+  if (flags.forbidden.count("zero"))
+    limits.allowedZero = {0};
+  if (flags.forbidden.count("recompute"))
+    limits.allowedRecompute = {planner::Recompute::None};
+  if (flags.forbidden.count("sp"))
+    limits.allowedSequenceParallel = {false};
+  if (flags.forbidden.count("microbatches"))
+    limits.allowedMicrobatches = {1};
+  return limits;
+}
+
+choosing::Question questionOf(const Options &options, const QuestionFlags &flags) {
+  choosing::Question question;
+  question.model = nameOfModel(options);
+  question.devices = flags.devices;
+  question.wantsFewestDevices = flags.wantsFewestDevices;
+  question.objective = flags.objective;
+  question.limits = limitsOf(options, flags);
+  question.budget = flags.budget;
+  question.top = flags.top;
+  question.isExhaustive = flags.isExhaustive;
+  return question;
+}
+
+std::string textOf(const std::optional<NoMesh::Nearest> &nearest) {
+  if (!nearest)
+    return "; leave it out, or ask about a mesh of yours with --evaluate";
+  std::string mesh = "'" + nearest->mesh + "'", number = std::to_string(nearest->number);
+  switch (nearest->change) {
+  case NoMesh::Nearest::Change::AnySizes:
+    return "; without --fix and --forbid there is " + mesh;
+  case NoMesh::Nearest::Change::Devices:
+    return "; " + number + " devices have " + mesh;
+  case NoMesh::Nearest::Change::Batch:
+    return "; with a batch of " + number + " there is " + mesh;
+  }
+  llvm_unreachable("unknown change");
+}
+
+std::string textOf(const NoMesh &fault) {
+  std::string text = "--place '" + fault.rule + "' splits over axis '" + fault.axis + "', which ";
+  if (fault.kind == NoMesh::Axis::Stages)
+    return text + "counts stages, and nothing is split over it; give dp or tp";
+  text += "none of the meshes of " + std::to_string(fault.devices) +
+          (fault.devices == 1 ? " device" : " devices") + (fault.orFewer ? " or fewer" : "");
+  for (const std::string &axis : fault.needed)
+    text += (&axis == &fault.needed.front() ? " with '" : ", '") + axis + "'";
+  text += " has: " + listNames(fault.meshes);
+  return text + (fault.kind == NoMesh::Axis::Absent
+                     ? textOf(fault.nearest)
+                     : "; give dp or tp, or ask about a mesh of yours with --evaluate");
+}
+
+int tellOf(const Failure &failure, const Compilation &program, const Messages &messages) {
+  switch (failure.cause) {
+  case Failure::Cause::Program:
+    return messages.failed(program.compilerIsToBlame());
+  case Failure::Cause::Schedule:
+    return tell("--schedule: " + failure.text, Usage);
+  case Failure::Cause::Transformer:
+    return tell("--profile is of the training of a transformer: give --train, and a model with "
+                "attention whose last product makes the logits",
+                UserError);
+  case Failure::Cause::Profile:
+    return tell("--profile: " + failure.text, UserError);
+  case Failure::Cause::Ours:
+    return tell(failure.text, OurBug);
+  }
+  llvm_unreachable("unknown cause");
+}
+
+/// The answer, or an exit code, whose reason has been told.
+template <typename Answer>
+int take(llvm::Expected<Answer> found, Answer &answer, const Compilation &program,
+         const Messages &messages) {
+  int code = Ok;
+  if (found)
+    answer = std::move(*found);
+  else
+    llvm::handleAllErrors(
+        found.takeError(),
+        [&](const Failure &failure) { code = tellOf(failure, program, messages); },
+        [&](const NoMesh &fault) { code = tell(textOf(fault), Usage); });
+  return code;
+}
+
+} // namespace
+
+int driver::choose(Compilation &program, const Options &options, const QuestionFlags &flags,
+                   const Messages &messages, choosing::Choice &choice) {
+  if (int code = checkQuestion(program.getModule(), options, flags, messages))
+    return code;
+  return take(choosing::choose(program, questionOf(options, flags)), choice, program, messages);
+}
+
+int driver::evaluate(Compilation &program, const PlanOptions &asked, const Messages &messages,
+                     choosing::Evaluation &evaluation) {
+  return take(choosing::evaluate(program, nameOfModel(asked.program),
+                                 asked.profile ? &*asked.profile : nullptr),
+              evaluation, program, messages);
+}
