@@ -5,7 +5,7 @@
 #include "Messages.h"
 #include "Probes.h"
 #include "Report.h"
-#include "weft/Cost/Rates.h"
+#include "weft/Cost/FitCluster.h"
 #include "weft/Driver/Driver.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/OnInterrupt.h"
@@ -19,7 +19,6 @@
 #include "llvm/Support/Threading.h"
 #include "llvm/TargetParser/Host.h"
 
-#include <cmath>
 #include <ctime>
 #include <unistd.h>
 
@@ -29,17 +28,8 @@ using namespace weft::driver;
 
 namespace {
 
-using cost::Shape;
-
 /// No more ranks are measured together: what they share shows with fewer.
 constexpr int64_t kMostRanks = 8;
-
-/// The value below which this share of the values is.
-double quantile(std::vector<double> values, double share) {
-  auto at = values.begin() + size_t(share * double(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
 
 /// Four digits are more than a measurement has.
 std::string numberText(double value) {
@@ -65,7 +55,7 @@ public:
     llvm::sys::path::remove_filename(runner);
     llvm::sys::path::append(runner, "weft-run");
     unsigned cores = llvm::hardware_concurrency().compute_thread_count();
-    ranks = std::clamp<int64_t>(cores / asked.threads, 1, kMostRanks);
+    measured.ranks = std::clamp<int64_t>(cores / asked.threads, 1, kMostRanks);
     origin = "measured " + today();
   }
 
@@ -86,11 +76,13 @@ public:
   }
 
 private:
-  int fail(StringRef why) const {
-    return tell("cannot measure ranks over '" + asked.comm + "': " + why.trim().str(), UserError);
+  int fail(const std::string &why) const {
+    return tell("cannot measure ranks over '" + asked.comm + "': " + StringRef(why).trim().str(),
+                UserError);
   }
 
   int measure() {
+    int64_t ranks = measured.ranks;
     if (ranks > 1) { // else there is nobody to communicate with
       // First, as this may be impossible here.
       Probe collectives = collectivesProbe(ranks);
@@ -188,126 +180,36 @@ private:
       if (auto found = probe.collectives.find(name); found != probe.collectives.end()) {
         CollectivePoint point = found->second;
         // Late members make a collective longer, and no other thing shorter.
-        point.seconds = quantile(seconds, 0.25);
-        collectives.push_back(point);
+        point.seconds = cost::quantile(seconds, 0.25);
+        measured.collectives.push_back(point);
       } else if (auto work = works.find(name); work != works.end()) {
-        kernels.push_back({work->second, quantile(seconds, 0.5)});
+        measured.kernels.push_back({work->second, cost::quantile(seconds, 0.5)});
       }
     }
     if (probe.name == "streams")
-      gap = std::max(0.0, quantile(timings->gaps, 0.5));
+      measured.gapSeconds = std::max(0.0, cost::quantile(timings->gaps, 0.5));
     return Ok;
   }
 
-  struct Kernel {
-    cost::Work work;
-    double seconds = 0;
-  };
-
-  /// Of kernels alike in all but layout the mean.
-  std::vector<GemmPoint> pointsOf(Shape::Kind kind) const {
-    std::map<std::tuple<Arithmetic, int64_t, int64_t, int64_t, int64_t, int64_t>,
-             std::pair<GemmPoint, int64_t>>
-        means;
-    for (const Kernel &kernel : kernels) {
-      const Shape &shape = kernel.work.shape;
-      if (shape.kind != kind)
-        continue;
-      auto &[point, count] = means[{kernel.work.arithmetic, shape.batch, shape.m, shape.n, shape.k,
-                                    kernel.work.flops}];
-      point.arithmetic = kernel.work.arithmetic;
-      point.batch = shape.batch, point.m = shape.m, point.n = shape.n, point.k = shape.k;
-      point.each = double(kernel.work.flops) / double(shape.batch * shape.m * shape.n * shape.k);
-      point.seconds += kernel.seconds;
-      ++count;
-    }
-    std::vector<GemmPoint> points;
-    for (auto &[key, entry] : means) {
-      entry.first.seconds /= double(entry.second);
-      points.push_back(entry.first);
-    }
-    return points;
-  }
-
-  static double flopsOf(const GemmPoint &point) {
-    return point.each * double(point.batch) * double(point.m) * double(point.n) * double(point.k);
-  }
-
-  /// Operations a second of the points of one type.
-  static std::vector<double> ratesOf(const std::vector<GemmPoint> &points, Arithmetic type) {
-    std::vector<double> rates;
-    for (const GemmPoint &point : points)
-      if (point.arithmetic == type)
-        rates.push_back(flopsOf(point) / point.seconds);
-    return rates;
-  }
-
-  /// Bytes read and written by sizes, and operations a second of functions.
-  void fitStreams() {
-    std::map<double, double> byBytes;
-    std::vector<double> rates;
-    for (const Kernel &kernel : kernels) {
-      if (kernel.work.shape.kind != Shape::Kind::Stream)
-        continue;
-      double bytes = double(kernel.work.bytesRead + kernel.work.bytesWritten);
-      // An addition for three elements in memory is no work beside them.
-      if (double(kernel.work.flops) * 12 <= bytes)
-        byBytes[bytes] = kernel.seconds;
-      else
-        rates.push_back(double(kernel.work.flops) / kernel.seconds);
-    }
-    double most = 0;
-    for (auto [bytes, seconds] : byBytes) {
-      // More bytes take no less, whatever a clock says.
-      most = std::max(most, seconds);
-      device.streamPoints.push_back({bytes, most});
-    }
-    vectorFlops = quantile(rates, 0.5);
-  }
-
-  /// How far products are from what the others say of them.
-  double residual() const {
-    double sum = 0;
-    for (size_t left = 0; left < device.gemmPoints.size(); ++left) {
-      Device others = device;
-      GemmPoint point = device.gemmPoints[left];
-      others.gemmPoints.erase(others.gemmPoints.begin() + ptrdiff_t(left));
-      cost::Work work;
-      work.shape.kind = Shape::Kind::Gemm;
-      work.shape.batch = point.batch, work.shape.m = point.m;
-      work.shape.n = point.n, work.shape.k = point.k;
-      work.arithmetic = point.arithmetic;
-      work.flops = std::llround(flopsOf(point));
-      others.gapSeconds = 0;
-      cost::Remarks remarks;
-      sum += std::abs(double(cost::timeOf(work, others, remarks)) * 1e-12 / point.seconds - 1);
-    }
-    return sum / double(device.gemmPoints.size());
-  }
-
   int write() {
-    device.gemmPoints = pointsOf(Shape::Kind::Gemm);
-    device.convPoints = pointsOf(Shape::Kind::Conv);
-    device.attentionPoints = pointsOf(Shape::Kind::Attention);
-    fitStreams();
+    Cluster cluster = cost::fitCluster(measured);
+    const Device &device = cluster.device;
     std::string text;
     llvm::raw_string_ostream out(text);
     std::string name = llvm::sys::getHostCPUName().str();
     out << "# What `weft-plan --calibrate` found on " << today() << ": ranks with " << asked.threads
-        << (asked.threads == 1 ? " thread each, " : " threads each, ") << ranks << " at once, over "
-        << asked.comm << ".\n# docs/cluster.md says what each field is.\n";
+        << (asked.threads == 1 ? " thread each, " : " threads each, ") << measured.ranks
+        << " at once, over " << asked.comm << ".\n# docs/cluster.md says what each field is.\n";
     out << "name: \"" << name << " over " << asked.comm << "\"\n";
-    std::string rates = ratesText();
-    out << "uncertainty { share: " << numberText(std::max(0.1, residual())) << " origin: \""
-        << origin
+    out << "uncertainty { share: " << numberText(cluster.uncertainty) << " origin: \"" << origin
         << ": how far a product is from what the others say of it, at least a tenth\" }\n";
-    const StreamPoint &large = device.streamPoints.back();
     double memory = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
     out << "device {\n  name: \"" << asked.threads << " of the cores of " << name << "\"\n"
-        << "  memory { bytes: " << numberText(memory / double(ranks))
-        << " bandwidth: " << numberText(large.bytes / large.seconds) << " origin: \"" << origin
-        << ", a rank's part\" }\n"
-        << rates << "  launch { gap_seconds: " << numberText(gap) << " origin: \"" << origin
+        << "  memory { bytes: " << numberText(memory / double(measured.ranks))
+        << " bandwidth: " << numberText(device.memoryBandwidth) << " origin: \"" << origin
+        << ", a rank's part\" }\n";
+    printRates(device, out);
+    out << "  launch { gap_seconds: " << numberText(device.gapSeconds) << " origin: \"" << origin
         << "\" }\n";
     printPoints("gemm_point", device.gemmPoints, out);
     printPoints("conv_point", device.convPoints, out);
@@ -316,7 +218,7 @@ private:
       out << "  stream_point { bytes: " << int64_t(point.bytes)
           << " seconds: " << numberText(point.seconds) << " origin: \"" << origin << "\" }\n";
     out << "}\n";
-    printLinks(out);
+    printLinks(cluster, out);
     std::string wrong;
     if (!readCluster(text, wrong))
       return fail(wrong);
@@ -329,33 +231,15 @@ private:
     return Ok;
   }
 
-  /// The best product is the rate, the largest one tells what is sustained. Fills the device's.
-  std::string ratesText() {
-    std::string text;
-    llvm::raw_string_ostream out(text);
+  void printRates(const Device &device, llvm::raw_ostream &out) const {
     for (Arithmetic type : {Arithmetic::F32, Arithmetic::BF16, Arithmetic::F16, Arithmetic::F64}) {
-      ComputeRate &rate = device.rates[size_t(type)];
-      rate.flops = quantile(ratesOf(device.gemmPoints, type), 1);
-      double most = 0, large = 0;
-      for (const GemmPoint &point : device.gemmPoints)
-        if (point.arithmetic == type && flopsOf(point) > most) {
-          most = flopsOf(point);
-          large = most / point.seconds;
-        }
-      rate.sustained = large / rate.flops;
-      // Of types whose attention is not measured as of f32, which comes first.
-      std::vector<double> attention = ratesOf(device.attentionPoints, type);
-      rate.attentionSustained = attention.empty()
-                                    ? device.rates[size_t(Arithmetic::F32)].attentionSustained
-                                    : std::min(1.0, quantile(attention, 0.5) / rate.flops);
-      rate.vectorFlops = type == Arithmetic::F64 ? vectorFlops / 2 : vectorFlops;
+      const ComputeRate &rate = device.rates[size_t(type)];
       out << "  rate { type: \"" << nameOf(type) << "\" flops: " << numberText(rate.flops)
           << " sustained: " << numberText(rate.sustained)
           << " vector_flops: " << numberText(rate.vectorFlops)
           << " attention_sustained: " << numberText(rate.attentionSustained) << " origin: \""
           << origin << "\" }\n";
     }
-    return text;
   }
 
   void printPoints(const char *field, const std::vector<GemmPoint> &points,
@@ -367,32 +251,16 @@ private:
           << " seconds: " << numberText(point.seconds) << " origin: \"" << origin << "\" }\n";
   }
 
-  /// Latency and bandwidth (Hockney) of the least and the most bytes: a ring of n members gathers
-  /// in n-1 messages and sums in twice as many.
-  void printLinks(llvm::raw_ostream &out) {
-    double n = double(ranks), few = 0, sum = 0, bandwidth = 0, most = 0, least = 0;
-    for (const CollectivePoint &point : collectives) {
-      if (point.kind == runtime::CollectiveKind::AllGather && (least == 0 || point.bytes < least)) {
-        least = point.bytes;
-        few = point.seconds;
-      }
-      if (point.kind == runtime::CollectiveKind::AllReduce && point.bytes > most) {
-        most = point.bytes;
-        bandwidth = 2 * point.bytes * (n - 1) / n / point.seconds;
-      }
-      if (point.kind == runtime::CollectiveKind::AllReduce && point.bytes == least)
-        sum = point.seconds;
-    }
-    double latency = std::max(0.0, (sum - few) / (n - 1));
-    const StreamPoint &large = device.streamPoints.back();
-    out << "link { name: \"" << asked.comm
-        << "\" bandwidth: " << numberText(bandwidth > 0 ? bandwidth : large.bytes / large.seconds)
-        << " latency: " << numberText(latency) << " origin: \"" << origin
-        << (bandwidth > 0 ? "" : ": of memory, as one rank has all cores") << "\" }\n";
-    if (bandwidth > 0)
-      out << "collective_overhead { seconds: " << numberText(std::max(0.0, few - latency * (n - 1)))
+  void printLinks(const Cluster &cluster, llvm::raw_ostream &out) const {
+    const LinkLevel &links = cluster.levels.front();
+    bool areMeasured = !cluster.collectivePoints.empty();
+    out << "link { name: \"" << asked.comm << "\" bandwidth: " << numberText(links.bandwidth)
+        << " latency: " << numberText(links.latency) << " origin: \"" << origin
+        << (areMeasured ? "" : ": of memory, as one rank has all cores") << "\" }\n";
+    if (areMeasured)
+      out << "collective_overhead { seconds: " << numberText(cluster.collectiveOverhead)
           << " origin: \"" << origin << "\" }\n";
-    for (const CollectivePoint &point : collectives)
+    for (const CollectivePoint &point : cluster.collectivePoints)
       out << "collective_point { kind: \"" << runtime::collectiveKindName(point.kind)
           << "\" link: \"" << asked.comm << "\" members: " << point.members
           << " bytes: " << int64_t(point.bytes) << " seconds: " << numberText(point.seconds)
@@ -402,12 +270,8 @@ private:
   const CalibrateOptions &asked;
   const std::string &program;
   SmallString<128> runner, folder;
-  int64_t ranks = 1;
   std::string origin;
-  std::vector<Kernel> kernels;
-  std::vector<CollectivePoint> collectives;
-  Device device;
-  double gap = 0, vectorFlops = 0;
+  cost::Measurements measured;
 };
 
 } // namespace
