@@ -24,7 +24,7 @@ void choosing::applyLayout(const planner::Candidate &candidate, PhaseOptions &ph
   phases.microbatches = layout.microbatches;
   phases.schedule = layout.schedule;
   phases.zero = {unsigned(layout.zero), ""};
-  phases.recompute = planner::nameOf(layout.recompute);
+  phases.recompute = layout.recompute;
   phases.sequenceParallel = layout.sequenceParallel;
   // Where a person did not say it.
   if (phases.stages.empty())

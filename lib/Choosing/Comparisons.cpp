@@ -45,7 +45,7 @@ void choosing::compareWithOneDevice(const Problem &problem, Choice &choice) {
   Layout alone;
   alone.microbatches = choice.batch;
   if (choice.trains)
-    alone.recompute = planner::Recompute::Full;
+    alone.recompute = Recompute::Full;
   if (choice.devices > 1)
     choice.oneDevice = problem.simulate(problem.space, alone, choice.search.unpriced);
 }

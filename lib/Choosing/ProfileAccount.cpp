@@ -54,9 +54,8 @@ cost::Layout layoutOf(const PhaseOptions &phases, int64_t batch) {
   layout.globalBatch = batch;
   layout.microbatch = std::max<int64_t>(1, batch / (layout.data * phases.microbatches));
   layout.sequenceParallel = phases.sequenceParallel;
-  layout.recompute = phases.recompute == "full"        ? cost::Layout::Recompute::Full
-                     : phases.recompute == "selective" ? cost::Layout::Recompute::Selective
-                                                       : cost::Layout::Recompute::None;
+  if (llvm::is_contained(kUniformRecompute, phases.recompute))
+    layout.recompute = phases.recompute;
   layout.zero = phases.zero.stage;
   return layout;
 }

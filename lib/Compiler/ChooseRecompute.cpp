@@ -16,23 +16,24 @@ public:
   /// Memory falls with the share that is recomputed, nearly as a line between none and all: two
   /// guesses come close, and no more than four plans are made.
   LogicalResult run() {
-    FailureOr<bool> fits = tryOut("none", 0);
+    FailureOr<bool> fits = tryOut(Recompute::None, 0);
     if (failed(fits) || *fits)
-      return settle(fits, "none", 0);
+      return settle(fits, Recompute::None, 0);
     // Where even that does not fit, it is what the message is about.
-    fits = tryOut("full", 1);
+    fits = tryOut(Recompute::Full, 1);
     if (failed(fits) || !*fits)
-      return settle(fits, "full", 1);
+      return settle(fits, Recompute::Full, 1);
     for (int guess = 0; guess < 2; ++guess) {
       double slope = (below.share - above.share) / double(above.bytes - below.bytes);
       // A little more than the line says, as a plan that does not fit is lost.
       double share = above.share + (guess == 0 ? 1.02 : 1.03) * slope * double(above.bytes - limit);
       if (!(share > above.share && share < below.share))
         break;
-      if (fits = tryOut("best", share); failed(fits))
+      if (fits = tryOut(Recompute::Best, share); failed(fits))
         return failure();
     }
-    return below.share < 1 ? settle(fits, "best", below.share) : settle(fits, "full", 1);
+    return below.share < 1 ? settle(fits, Recompute::Best, below.share)
+                           : settle(fits, Recompute::Full, 1);
   }
 
 private:
@@ -42,9 +43,9 @@ private:
   };
 
   /// Whether a process fits with such recomputation.
-  FailureOr<bool> tryOut(StringRef mode, double share) {
+  FailureOr<bool> tryOut(Recompute mode, double share) {
     FailureOr<int64_t> bytes = compilation.measureMemory([&](CompileOptions &trial) {
-      trial.phases.recompute = mode.str();
+      trial.phases.recompute = mode;
       trial.phases.recomputeShare = share;
     });
     if (failed(bytes))
@@ -55,8 +56,8 @@ private:
     return *bytes <= limit;
   }
 
-  LogicalResult settle(FailureOr<bool> last, StringRef mode, double share) {
-    compilation.options.phases.recompute = mode.str();
+  LogicalResult settle(FailureOr<bool> last, Recompute mode, double share) {
+    compilation.options.phases.recompute = mode;
     compilation.options.phases.recomputeShare = share;
     return last;
   }

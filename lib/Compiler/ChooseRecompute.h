@@ -8,7 +8,7 @@
 namespace weft {
 
 /// Sets the mode and share of `compilation`, which is at `graph`, to the least recomputation with
-/// which a process fits into `options.memoryLimit`; to "full" if none does.
+/// which a process fits into `options.memoryLimit`; to Recompute::Full if none does.
 mlir::LogicalResult chooseRecompute(Compilation &compilation);
 
 } // namespace weft

@@ -57,7 +57,7 @@ LogicalResult Compilation::runTo(Phase last) {
 
 LogicalResult Compilation::runNext() {
   Phase next = Phase(unsigned(phase) + 1);
-  if (next == Phase::Step && options.phases.recompute == kAutoRecompute)
+  if (next == Phase::Step && options.phases.recompute == Recompute::Auto)
     if (failed(chooseRecompute(*this)))
       return failure();
   if (next == Phase::Staged && options.memoryLimit > 0)

@@ -66,7 +66,7 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(createCSEPass());
   // Of what is left. The driver has chosen a mode if it was to.
   pm.addNestedPass<func::FuncOp>(
-      step::createStepMarkRecompute({options.recompute, options.recomputeShare}));
+      step::createStepMarkRecompute({nameOf(options.recompute), options.recomputeShare}));
   pm.addNestedPass<func::FuncOp>(step::createStepKeepLogSums({options.target}));
 }
 

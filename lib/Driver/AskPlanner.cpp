@@ -60,10 +60,8 @@ planner::Space limitsOf(const Options &options, const QuestionFlags &flags) {
     limits.schedules = {phases.schedule};
   if (isGiven(options, "--sequence-parallel"))
     limits.allowedSequenceParallel = {phases.sequenceParallel};
-  for (size_t kind = 0; kind < planner::kRecomputeCount; ++kind)
-    if (isGiven(options, "--recompute") &&
-        phases.recompute == planner::nameOf(planner::Recompute(kind)))
-      limits.allowedRecompute = {planner::Recompute(kind)};
+  if (isGiven(options, "--recompute") && llvm::is_contained(kUniformRecompute, phases.recompute))
+    limits.allowedRecompute = {phases.recompute};
   for (size_t role = 0; role < planner::kRoleCount; ++role) {
     if (auto fixed = flags.fixed.find(planner::nameOf(Role(role))); fixed != flags.fixed.end())
       limits.allowedSizes[role] = {fixed->second};
@@ -73,7 +71,7 @@ planner::Space limitsOf(const Options &options, const QuestionFlags &flags) {
   if (flags.forbidden.count("zero"))
     limits.allowedZero = {0};
   if (flags.forbidden.count("recompute"))
-    limits.allowedRecompute = {planner::Recompute::None};
+    limits.allowedRecompute = {Recompute::None};
   if (flags.forbidden.count("sp"))
     limits.allowedSequenceParallel = {false};
   if (flags.forbidden.count("microbatches"))

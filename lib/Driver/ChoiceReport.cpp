@@ -215,7 +215,7 @@ void writeLayout(llvm::json::OStream &json, const Layout &layout, double seconds
     if (layout.size(Role::Stages) > 1)
       json.attribute("schedule", layout.schedule);
     json.attribute("zero", layout.zero);
-    json.attribute("recompute", planner::nameOf(layout.recompute));
+    json.attribute("recompute", nameOf(layout.recompute));
     json.attribute("sequence_parallel", layout.sequenceParallel);
     json.attribute("step_seconds", seconds);
     json.attribute("memory_bytes", bytes);

@@ -65,7 +65,7 @@ private:
       model = compilation->getModule().clone();
     compilation->timesPasses = options.timing;
     compilation->onPartitioned = [this](ModuleOp module) { report.partitioned(module); };
-    compilation->onRecomputeTrial = [this](StringRef mode, double share, int64_t bytes) {
+    compilation->onRecomputeTrial = [this](Recompute mode, double share, int64_t bytes) {
       report.recomputeTrial(mode, share, bytes);
     };
     compilation->onScheduleTrial = [this](StringRef schedule, int64_t bytes) {

@@ -542,7 +542,7 @@ weft::driver::parsePhaseOptions(const std::vector<std::string> &arguments) {
       error = given.name + " is no matter of passes";
   if (error.empty())
     error = checkProgram(options);
-  if (error.empty() && options.compile.phases.recompute == kAutoRecompute)
+  if (error.empty() && options.compile.phases.recompute == Recompute::Auto)
     error = "--recompute auto needs trials, which passes cannot make; choose selective or full";
   if (!error.empty())
     return llvm::createStringError(error);

@@ -156,7 +156,7 @@ static int settleCluster(const Compilation &compilation, Options &options) {
       compile.memoryLimit =
           static_cast<int64_t>(std::min(costs->cluster().device.usableBytes(), kMost));
   }
-  if (compile.phases.recompute == kAutoRecompute && compile.memoryLimit == 0)
+  if (compile.phases.recompute == Recompute::Auto && compile.memoryLimit == 0)
     return tell("--recompute auto recomputes the least that fits into --memory-limit; give it or "
                 "--cluster, or choose selective or full",
                 Usage);

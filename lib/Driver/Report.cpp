@@ -98,7 +98,8 @@ int Report::showSchedule(const Compilation &compilation) {
   int64_t bytes = document.memory.arena, limit = asked.memoryLimit;
   if (limit == 0 || bytes <= limit)
     return Ok;
-  bool isLeast = asked.phases.recompute == kAutoRecompute || asked.phases.recompute == "full";
+  Recompute recompute = asked.phases.recompute;
+  bool isLeast = recompute == Recompute::Auto || recompute == Recompute::Full;
   int code =
       tell("a process needs " + std::to_string(bytes) + " bytes" +
                (isLeast ? " with all blocks recomputed" : "") + ", more than " +
@@ -126,12 +127,12 @@ int Report::printInto(ModuleOp module, StringRef path) {
   return tellOf(file.commit());
 }
 
-void Report::recomputeTrial(StringRef mode, double share, int64_t bytes) {
+void Report::recomputeTrial(Recompute mode, double share, int64_t bytes) {
   if (options.quiet)
     return;
   std::string percent = std::to_string(int(share * 1000) / 10.0).substr(0, 4) + " %";
-  llvm::errs() << "recompute " << mode << (mode == "best" ? " " + percent : "") << ": " << bytes
-               << " bytes a process\n";
+  llvm::errs() << "recompute " << nameOf(mode) << (mode == Recompute::Best ? " " + percent : "")
+               << ": " << bytes << " bytes a process\n";
 }
 
 void Report::scheduleTrial(StringRef schedule, int64_t bytes) {

@@ -32,7 +32,7 @@ public:
   int showSchedule(const Compilation &compilation);
   /// --compile-to: to the file of -o if one was given, else to the screen.
   int printProgram(const Compilation &compilation);
-  void recomputeTrial(llvm::StringRef mode, double share, int64_t bytes);
+  void recomputeTrial(Recompute mode, double share, int64_t bytes);
   void scheduleTrial(llvm::StringRef schedule, int64_t bytes);
 
   bool explains() const { return options.explain != Explain::No || !options.report.empty(); }

@@ -18,6 +18,11 @@ constexpr const char *kExample = R"(
 
 )";
 
+/// What a person can ask for: the share of Recompute::Best only trials can tell.
+const std::vector<std::string> kRecomputeChoices{nameOf(Recompute::None),
+                                                 nameOf(Recompute::Selective),
+                                                 nameOf(Recompute::Full), nameOf(Recompute::Auto)};
+
 /// A flag whose text `parse` reads.
 template <typename T>
 FlagTable::Take takeParsed(std::optional<T> &target, llvm::Expected<T> (*parse)(llvm::StringRef)) {
@@ -54,11 +59,11 @@ std::string takeRegex(const std::string &text, std::vector<std::string> &pattern
   return "";
 }
 
-FlagTable::Take takeChoice(std::string &target, std::vector<std::string> choices) {
-  return [&target, choices](const std::string &value) -> std::string {
-    if (!llvm::is_contained(choices, value))
-      return FlagTable::notAmong(value, choices);
-    target = value;
+FlagTable::Take takeRecompute(Recompute &target) {
+  return [&target](const std::string &text) -> std::string {
+    if (!llvm::is_contained(kRecomputeChoices, text))
+      return FlagTable::notAmong(text, kRecomputeChoices);
+    target = *parseRecompute(text);
     return "";
   };
 }
@@ -141,8 +146,7 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
                            "attention, whole blocks, "
                            "or the least that "
                            "fits into --memory-limit",
-                           takeChoice(training.recompute, {"none", "selective", "full", "auto"}),
-                           {"none", "selective", "full", "auto"}));
+                           takeRecompute(training.recompute), kRecomputeChoices));
   acts.between(
       Phase::Graph, Phase::Graph, Phase::Sharded,
       add("--batch-stats", "global|per-microbatch",

@@ -40,7 +40,7 @@ SmallVector<Operation *> opsOf(ModuleOp module) {
 }
 
 /// Notes what the mode marks in `marked`, which is the same program but for marks.
-void noteMarks(ModuleOp module, ModuleOp marked, planner::Recompute mode) {
+void noteMarks(ModuleOp module, ModuleOp marked, Recompute mode) {
   Type type = IntegerType::get(module.getContext(), 8);
   for (auto [op, twin] : llvm::zip_equal(opsOf(module), opsOf(marked)))
     if (twin->hasAttr(nn::kRecomputeAttr)) {
@@ -51,7 +51,7 @@ void noteMarks(ModuleOp module, ModuleOp marked, planner::Recompute mode) {
 }
 
 /// Makes marks of what was noted for the mode.
-void mark(ModuleOp module, planner::Recompute mode) {
+void mark(ModuleOp module, Recompute mode) {
   for (Operation *op : opsOf(module))
     if (auto modes = dyn_cast_if_present<IntegerAttr>(op->removeAttr(kModesAttr)))
       if (modes.getInt() >> unsigned(mode) & 1)
@@ -107,18 +107,17 @@ std::set<Sampler::Size> Sampler::sizes() const {
   if (blockCount == 0)
     return {0};
   std::set<Size> all;
-  for (planner::Recompute recompute : {planner::Recompute::None, planner::Recompute::Full})
-    if (recompute == planner::Recompute::None || imported.options.phases.train)
+  for (Recompute recompute : {Recompute::None, Recompute::Full})
+    if (recompute == Recompute::None || imported.options.phases.train)
       all.insert({fewerBlocks(recompute), fewerBlocks(recompute) + 1});
   return all;
 }
 
-Sampler::Size Sampler::fewerBlocks(planner::Recompute recompute) const {
+Sampler::Size Sampler::fewerBlocks(Recompute recompute) const {
   if (blockCount == 0)
     return 0;
-  return recompute == planner::Recompute::Full && blockCount > kFewRecomputedBlocks
-             ? kFewRecomputedBlocks
-             : kFewBlocks;
+  return recompute == Recompute::Full && blockCount > kFewRecomputedBlocks ? kFewRecomputedBlocks
+                                                                           : kFewBlocks;
 }
 
 void Sampler::keepBlocksOf(Compilation &program, Size size) const {
@@ -147,10 +146,9 @@ const Compilation *Sampler::graph(Parts parts, Size size) {
 const Compilation *Sampler::stepped(Parts parts, Size size) {
   auto [found, isNew] = steps.try_emplace({parts, size});
   if (const Compilation *from = isNew ? graph(parts, size) : nullptr)
-    for (planner::Recompute mode :
-         {planner::Recompute::None, planner::Recompute::Selective, planner::Recompute::Full}) {
+    for (Recompute mode : kUniformRecompute) {
       Compilation made = from->clone();
-      made.options.phases.recompute = planner::nameOf(mode);
+      made.options.phases.recompute = mode;
       made.options.phases.mesh = {};
       if (failed(made.runTo(Phase::Step))) {
         found->second.reset();

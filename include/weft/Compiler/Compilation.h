@@ -20,8 +20,8 @@ struct CompileOptions {
   KernelOptions kernels;
   /// 0: cores / local ranks.
   unsigned threadsPerRank = 0;
-  /// Bytes of one process that the choice of a schedule and `phases.recompute` = "auto" keep to; 0:
-  /// no limit.
+  /// Bytes of one process that the choice of a schedule and `Recompute::Auto` keep to; 0: no
+  /// limit.
   int64_t memoryLimit = 0;
 };
 
@@ -104,7 +104,7 @@ public:
   /// trial of recomputation with its mode, share and bytes of a process, and after each trial of a
   /// schedule with its name and such bytes.
   std::function<void(mlir::ModuleOp)> onPartitioned;
-  std::function<void(llvm::StringRef mode, double share, int64_t bytes)> onRecomputeTrial;
+  std::function<void(Recompute mode, double share, int64_t bytes)> onRecomputeTrial;
   std::function<void(llvm::StringRef schedule, int64_t bytes)> onScheduleTrial;
 
 private:

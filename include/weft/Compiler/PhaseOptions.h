@@ -6,6 +6,7 @@
 #include "passes/dist/PlacementRule.h"
 #include "passes/nn/step/TrainingSpec.h"
 #include "passes/onnx/OnnxToNn.h"
+#include "weft/Cost/Recompute.h"
 #include "weft/Sharding/Mesh.h"
 
 namespace weft {
@@ -33,10 +34,6 @@ enum class Routines {
   Inlined,  // routines are formed, and put back where they are called
   Unrolled, // it is written out: the reference that tests compare with
 };
-
-/// Of `recompute`: the least that fits into a limit of memory; no pass knows it, as it takes
-/// trials.
-inline constexpr llvm::StringLiteral kAutoRecompute = "auto";
 
 /// Whoever fills it has parsed it: passes that have text for an option get it where pipelines are
 /// built (lib/Compiler/Pipelines.cpp, Sharded.cpp).
@@ -94,8 +91,8 @@ struct PhaseOptions {
   std::vector<std::string> freeze;
   /// Of weight gradients; nothing: fp32 or the weight's type if wider.
   std::optional<Precision> gradDtype;
-  /// none, selective, full, or best: the best `recomputeShare` (0 to 1) of what full saves.
-  std::string recompute = "none";
+  Recompute recompute = Recompute::None;
+  /// With Recompute::Best: of what Recompute::Full saves, 0 to 1.
   double recomputeShare = 1;
   ZeroStage zero;
   /// Of random numbers.

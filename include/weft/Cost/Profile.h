@@ -4,6 +4,7 @@
 #define WEFT_COST_PROFILE_H
 
 #include "weft/Cost/Cluster.h"
+#include "weft/Cost/Recompute.h"
 
 #include <memory>
 
@@ -20,7 +21,8 @@ struct Layout {
   /// Sequences.
   int64_t microbatch = 1, globalBatch = 1;
   bool sequenceParallel = false;
-  enum class Recompute : uint8_t { None, Selective, Full } recompute = Recompute::None;
+  /// One of kUniformRecompute.
+  Recompute recompute = Recompute::None;
   /// State is split over the data axis as in ZeRO: 0 none, 1 the optimizer's, 2 also gradients, 3
   /// also parameters.
   int64_t zero = 0;

@@ -3,6 +3,8 @@
 #ifndef WEFT_PLANNER_LAYOUT_H
 #define WEFT_PLANNER_LAYOUT_H
 
+#include "weft/Cost/Recompute.h"
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -10,11 +12,6 @@
 
 /// Plain C++, without LLVM.
 namespace weft::planner {
-
-enum class Recompute : uint8_t { None, Selective, Full };
-constexpr size_t kRecomputeCount = 3;
-/// "none", "selective", "full": as --recompute has them.
-const char *nameOf(Recompute recompute);
 
 /// What an axis of the mesh is for, by the names that the compiler knows.
 enum class Role : uint8_t { Stages, Data, Tensor };
@@ -33,6 +30,7 @@ struct Layout {
   std::string schedule = "1f1b";
   /// As --zero: 0 to 3.
   int64_t zero = 0;
+  /// One of kUniformRecompute.
   Recompute recompute = Recompute::None;
   bool sequenceParallel = false;
 

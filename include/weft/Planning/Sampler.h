@@ -46,7 +46,7 @@ private:
   /// Of all programs that are compiled.
   std::set<Size> sizes() const;
   /// Of the smaller one of two programs.
-  Size fewerBlocks(planner::Recompute recompute) const;
+  Size fewerBlocks(Recompute recompute) const;
   void keepBlocksOf(Compilation &program, Size size) const;
   const Compilation *graph(Parts parts, Size size);
   const Compilation *stepped(Parts parts, Size size);

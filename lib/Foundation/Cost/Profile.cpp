@@ -245,15 +245,15 @@ private:
     forward.count = backward.count = times;
     forward.hostWaits = backward.hostWaits = part.host_waits();
     add(forward.items, part.forward());
-    if (isLayer && layout.recompute != Layout::Recompute::None)
-      add(backward.items, part.forward(), layout.recompute == Layout::Recompute::Selective);
+    if (isLayer && layout.recompute != Recompute::None)
+      add(backward.items, part.forward(), layout.recompute == Recompute::Selective);
     add(backward.items, part.backward());
     chunk.forward.push_back(std::move(forward));
     chunk.backward.push_back(std::move(backward));
     symbols["w"] += times * size(part.parameters());
-    const std::string &kept = layout.recompute == Layout::Recompute::None   ? part.kept()
-                              : layout.recompute == Layout::Recompute::Full ? part.kept_full()
-                                                                            : part.kept_selective();
+    const std::string &kept = layout.recompute == Recompute::None   ? part.kept()
+                              : layout.recompute == Recompute::Full ? part.kept_full()
+                                                                    : part.kept_selective();
     chunk.keptForBackward += times * size(kept);
   }
 

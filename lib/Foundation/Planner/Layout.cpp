@@ -10,11 +10,6 @@
 using namespace weft;
 using namespace weft::planner;
 
-const char *planner::nameOf(Recompute recompute) {
-  static constexpr const char *kNames[] = {"none", "selective", "full"};
-  return kNames[size_t(recompute)];
-}
-
 const char *planner::nameOf(Role role) {
   static constexpr const char *kNames[] = {"pp", "dp", "tp"};
   return kNames[size_t(role)];
@@ -158,11 +153,12 @@ private:
   void addMemory(Layout layout) {
     int64_t mostZero = space.trains && layout.size(Role::Data) > 1 ? 3 : 0;
     for (layout.zero = 0; layout.zero <= mostZero; ++layout.zero)
-      for (size_t kind = 0; kind < (space.trains ? kRecomputeCount : 1); ++kind)
+      for (Recompute recompute : kUniformRecompute)
         for (int sequence = 0; sequence <= (layout.size(Role::Tensor) > 1 ? 1 : 0); ++sequence) {
-          layout.recompute = Recompute(kind);
+          layout.recompute = recompute;
           layout.sequenceParallel = sequence == 1;
-          if (allows(space.allowedZero, layout.zero) &&
+          if ((space.trains || recompute == Recompute::None) &&
+              allows(space.allowedZero, layout.zero) &&
               allows(space.allowedRecompute, layout.recompute) &&
               allows(space.allowedSequenceParallel, layout.sequenceParallel))
             layouts.push_back(layout);

@@ -3,6 +3,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "passes/nn/step/Passes.h"
 #include "passes/nn/step/RecomputeChoice.h"
+#include "weft/Cost/Recompute.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -22,11 +23,12 @@ struct MarkRecompute : step::impl::StepMarkRecomputeBase<MarkRecompute> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (mode != "none" && mode != "selective" && mode != "full" && mode != "best") {
+    std::optional<Recompute> wanted = parseRecompute(mode);
+    if (!wanted || *wanted == Recompute::Auto) {
       function.emitError() << "unknown mode '" << mode << "'; choose none, selective, full or best";
       return signalPassFailure();
     }
-    if (mode == "none" || function.isExternal())
+    if (*wanted == Recompute::None || function.isExternal())
       return;
     ForwardPass forward(function);
     // Without a backward pass there is nothing to save, behind the last cut not yet.
@@ -39,7 +41,7 @@ struct MarkRecompute : step::impl::StepMarkRecomputeBase<MarkRecompute> {
       return signalPassFailure();
     RecomputeChoice choice(function, forward, std::move(*costs));
     llvm::DenseSet<Operation *> marked =
-        mode == "best" ? choice.best(share) : choice.all(mode == "full");
+        *wanted == Recompute::Best ? choice.best(share) : choice.all(*wanted == Recompute::Full);
     for (Operation *op : marked)
       op->setAttr(nn::kRecomputeAttr, UnitAttr::get(&getContext()));
     RecomputeChoice::Price before = choice.price({}), after = choice.price(marked);

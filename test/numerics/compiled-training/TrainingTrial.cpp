@@ -61,7 +61,7 @@ void TrainingFlags::set(PhaseOptions &options) const {
   options.mesh = *Mesh::parse(mesh);
   llvm::cantFail(dist::appendRules(place, options.place));
   options.zero = *ZeroStage::parse(zero);
-  options.recompute = recompute;
+  options.recompute = *parseRecompute(recompute);
   options.sequenceParallel = sequenceParallel;
   options.allowIdleAxes = allowIdleAxes;
   options.microbatches = microbatches;

@@ -29,7 +29,7 @@ struct Case {
   const char *mesh;
   int64_t microbatches = 1;
   unsigned zero = 0;
-  const char *recompute = "none";
+  Recompute recompute = Recompute::None;
 };
 
 class AccountTest : public testing::Test {
@@ -170,9 +170,9 @@ TEST_F(AccountTest, StagesShareTheWholeAndSendToEachOther) {
 }
 
 TEST_F(AccountTest, BytesByAxisAreThoseThatExplainTells) {
-  for (const Case &wanted :
-       {Case{"dp=2"}, Case{"tp=2"}, Case{"dp=2,tp=2"}, Case{"dp=2,tp=2", 4}, Case{"dp=4", 1, 1},
-        Case{"dp=4", 2, 2}, Case{"dp=4", 1, 3}, Case{"dp=4", 2, 3}, Case{"dp=2", 2, 0, "full"}}) {
+  for (const Case &wanted : {Case{"dp=2"}, Case{"tp=2"}, Case{"dp=2,tp=2"}, Case{"dp=2,tp=2", 4},
+                             Case{"dp=4", 1, 1}, Case{"dp=4", 2, 2}, Case{"dp=4", 1, 3},
+                             Case{"dp=4", 2, 3}, Case{"dp=2", 2, 0, Recompute::Full}}) {
     SCOPED_TRACE(std::string(wanted.mesh) + " zero " + std::to_string(wanted.zero) + " in " +
                  std::to_string(wanted.microbatches));
     Compilation compilation = load(wanted);
@@ -241,17 +241,17 @@ TEST_F(AccountTest, GradientsAreKeptOverMicrobatchesAsTheyAreStored) {
 }
 
 TEST_F(AccountTest, RecomputationIsWorkOfTheBackwardPassAndKeepsLess) {
-  cost::StepAccount kept = accountOf({"", 2}), again = accountOf({"", 2, 0, "full"});
+  cost::StepAccount kept = accountOf({"", 2}), again = accountOf({"", 2, 0, Recompute::Full});
   EXPECT_EQ(sumsOf(again).forward, sumsOf(kept).forward);
   EXPECT_GT(sumsOf(again).backward, sumsOf(kept).backward);
   EXPECT_LT(again.chunks[0].keptForBackward, kept.chunks[0].keptForBackward / 2);
 }
 
 TEST_F(AccountTest, LifetimesComeCloseToTheArena) {
-  for (const Case &wanted : {Case{"", 4}, Case{"", 4, 0, "full"}, Case{"dp=2", 2, 1},
+  for (const Case &wanted : {Case{"", 4}, Case{"", 4, 0, Recompute::Full}, Case{"dp=2", 2, 1},
                              Case{"tp=2", 4}, Case{"dp=2,tp=2", 2}}) {
     SCOPED_TRACE(std::string(wanted.mesh) + " in " + std::to_string(wanted.microbatches) + ", " +
-                 wanted.recompute);
+                 nameOf(wanted.recompute));
     std::string error;
     auto predicted =
         cost::simulateStep(accountOf(wanted), Cluster::standard(), cost::Simulation(), error);
@@ -263,8 +263,8 @@ TEST_F(AccountTest, LifetimesComeCloseToTheArena) {
       FailureOr<int64_t> arena = compilation.measureMemory();
       ASSERT_TRUE(succeeded(arena));
       double share = double(predicted->memory[0].total()) / double(*arena);
-      llvm::outs() << wanted.mesh << " in " << wanted.microbatches << ", " << wanted.recompute
-                   << ": lifetimes are " << share << " of the arena\n";
+      llvm::outs() << wanted.mesh << " in " << wanted.microbatches << ", "
+                   << nameOf(wanted.recompute) << ": lifetimes are " << share << " of the arena\n";
       EXPECT_GT(share, 0.95);
       if (routines == Routines::Unrolled)
         EXPECT_LT(share, 1.06);

@@ -69,7 +69,7 @@ TEST_F(Advice, IsAgainstOneLimitAtATime) {
   problem.space.devices = problem.space.batch = 2;
   problem.space.allowedSizes[size_t(Role::Tensor)] = {1};
   problem.space.allowedZero = {0};
-  problem.space.allowedRecompute = {planner::Recompute::None};
+  problem.space.allowedRecompute = {Recompute::None};
   EXPECT_EQ(changes(), (std::vector<std::string>{"to allow tensor parallelism (tp)",
                                                  "to allow splitting state (ZeRO)"}));
 }

@@ -118,17 +118,15 @@ TEST_F(CompilationTest, RecomputesTheLeastThatFits) {
   ASSERT_TRUE(succeeded(loaded->runTo(Phase::Graph))) << errors;
   FailureOr<int64_t> kept = loaded->measureMemory();
   ASSERT_TRUE(succeeded(kept)) << errors;
-  phases.recompute = kAutoRecompute.str();
+  phases.recompute = Recompute::Auto;
   loaded->options.memoryLimit = *kept * 9 / 10;
-  std::vector<std::string> trials;
-  loaded->onRecomputeTrial = [&](llvm::StringRef mode, double, int64_t) {
-    trials.push_back(mode.str());
-  };
+  std::vector<Recompute> trials;
+  loaded->onRecomputeTrial = [&](Recompute mode, double, int64_t) { trials.push_back(mode); };
   ASSERT_TRUE(succeeded(loaded->runTo(Phase::Scheduled))) << errors;
   EXPECT_LE(*loaded->measureMemory(), loaded->options.memoryLimit);
   ASSERT_GE(trials.size(), 3u);
-  EXPECT_EQ(trials[0], "none");
-  EXPECT_EQ(phases.recompute, "best");
+  EXPECT_EQ(trials[0], Recompute::None);
+  EXPECT_EQ(phases.recompute, Recompute::Best);
 }
 
 TEST_F(CompilationTest, TellsWhyItFails) {
@@ -149,7 +147,7 @@ TEST_F(CompilationTest, CopiesTellWhoIsToBlame) {
     return failed(program.inspectPartitioned([](ModuleOp) {}));
   };
   auto recompute = [](Compilation &program) {
-    program.options.phases.recompute = kAutoRecompute.str();
+    program.options.phases.recompute = Recompute::Auto;
     program.options.memoryLimit = 1;
     return failed(program.runTo(Phase::Step));
   };

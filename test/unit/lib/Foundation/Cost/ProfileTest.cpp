@@ -97,7 +97,7 @@ std::vector<Row> megatronRows() {
     Row &made = read.emplace_back();
     made.model = {at(2), at(0), at(1), 2048, 51200, 4 * at(0)};
     made.layout = {at(3), at(4), at(5), at(6), at(7), at(8)};
-    made.layout.recompute = Layout::Recompute::Full;
+    made.layout.recompute = Recompute::Full;
     double B = row[8], s = 2048, l = row[2], h = row[0], V = 51200;
     made.seconds = 96 * B * s * l * h * h * (1 + s / (6 * h) + V / (16 * l * h)) /
                    (row[3] * row[4] * row[5] * row[9] * 1e12);
@@ -113,7 +113,7 @@ std::vector<Row> megatronRows() {
       Row &made = read.emplace_back();
       made.model = {at(2), at(0), at(1), 2048, 51200, 4 * at(0)};
       made.layout = {8, 1, at(3), at(4), at(5), at(6), isSelective};
-      made.layout.recompute = isSelective ? Layout::Recompute::Selective : Layout::Recompute::Full;
+      made.layout.recompute = isSelective ? Recompute::Selective : Recompute::Full;
       made.seconds = row[isSelective ? 8 : 7];
     }
   return read;
@@ -135,7 +135,7 @@ std::vector<Row> vtrainRows(const std::string &file, size_t first) {
     Row &row = rows.emplace_back();
     row.model = {at(4), at(2), at(3), at(5), 51200, 4 * at(2)};
     row.layout = {at(6), at(7), at(8), 1, at(1), at(0)};
-    row.layout.recompute = Layout::Recompute::Full;
+    row.layout.recompute = Recompute::Full;
     row.seconds = fields[first + 9] * 1e-3;
   }
   return rows;
@@ -251,7 +251,7 @@ TEST(Published, ActivationBytes) {
       asked.model = {row.layers, row.hidden, row.heads, 2048, 51200, 4 * row.hidden};
       asked.layout = {8, 1, row.stages, row.chunks, row.microbatch, row.batch, isSelective};
       if (isSelective)
-        asked.layout.recompute = Layout::Recompute::Selective;
+        asked.layout.recompute = Recompute::Selective;
       std::string error;
       StepAccount account = *profile.account(asked.model, asked.layout, error);
       account.chunks[0].keptForBackward -=

@@ -6,6 +6,7 @@
 
 #include <set>
 
+using namespace weft;
 using namespace weft::planner;
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+using namespace weft;
 using namespace weft::planner;
 
 namespace {
