@@ -275,10 +275,9 @@ private:
   }
 
   static cost::StateClass classOf(func::FuncOp program, unsigned argument) {
-    if (!nn::isState(program, argument) || program.getArgAttr(argument, nn::kStatisticAttr))
-      return cost::StateClass::Other;
-    return program.getArgAttr(argument, nn::kClassAttr) ? cost::StateClass::Optimizer
-                                                        : cost::StateClass::Parameter;
+    return nn::isParameter(program, argument)        ? cost::StateClass::Parameter
+           : nn::isOptimizerState(program, argument) ? cost::StateClass::Optimizer
+                                                     : cost::StateClass::Other;
   }
 
   void addStates() {

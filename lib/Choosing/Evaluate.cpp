@@ -92,11 +92,12 @@ private:
     int64_t gradientBytes = 0;
     for (BlockArgument argument : function.getArguments()) {
       unsigned number = argument.getArgNumber();
-      if (!nn::isState(function, number) || function.getArgAttr(number, nn::kStatisticAttr))
+      bool isParameter = nn::isParameter(function, number);
+      if (!isParameter && !nn::isOptimizerState(function, number))
         continue;
       auto type = cast<RankedTensorType>(dist::globalType(argument.getType()));
       evaluation.stateBytes += weft::bytesOf(type);
-      if (function.getArgAttr(number, nn::kClassAttr) || !isa<FloatType>(type.getElementType()))
+      if (!isParameter || !isa<FloatType>(type.getElementType()))
         continue;
       evaluation.parameters += type.getNumElements();
       gradientBytes +=

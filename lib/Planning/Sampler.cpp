@@ -219,8 +219,7 @@ llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_
   func::FuncOp lead = account::leadProgram(module);
   for (BlockArgument argument : lead.getArguments()) {
     unsigned number = argument.getArgNumber();
-    if (!nn::isState(lead, number) || lead.getArgAttr(number, nn::kStatisticAttr) ||
-        lead.getArgAttr(number, nn::kClassAttr))
+    if (!nn::isParameter(lead, number))
       continue;
     int64_t bytes = weft::bytesOf(argument);
     auto parts = partsOf.find(nn::argumentName(lead, number));

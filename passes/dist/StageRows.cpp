@@ -64,16 +64,15 @@ private:
     unsigned number = argument.getArgNumber();
     if (!nn::isState(program, number))
       return;
-    bool isOther = bool(program.getArgAttr(number, nn::kStatisticAttr)),
-         isOptimizer = !isOther && program.getArgAttr(number, nn::kClassAttr);
-    auto bytes = isOther       ? &ChunkRow::otherBytes
-                 : isOptimizer ? &ChunkRow::optimizerBytes
-                               : &ChunkRow::parameterBytes;
+    bool isParameter = nn::isParameter(program, number);
+    auto bytes = isParameter                             ? &ChunkRow::parameterBytes
+                 : nn::isOptimizerState(program, number) ? &ChunkRow::optimizerBytes
+                                                         : &ChunkRow::otherBytes;
     auto type = cast<RankedTensorType>(argument.getType());
-    bool isParameter = !isOther && !isOptimizer && isa<FloatType>(type.getElementType());
+    bool isTrained = isParameter && isa<FloatType>(type.getElementType());
     for (int64_t chunk : chunks.ofArgument(number)) {
       rows[size_t(chunk)].*bytes += localBytes(argument);
-      rows[size_t(chunk)].parameters += isParameter ? type.getNumElements() : 0;
+      rows[size_t(chunk)].parameters += isTrained ? type.getNumElements() : 0;
     }
   }
 

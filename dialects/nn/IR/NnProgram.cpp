@@ -8,6 +8,16 @@ bool weft::nn::isState(FunctionOpInterface program, unsigned argument) {
   return program.getArgAttr(argument, kSourceAttr) || program.getArgAttr(argument, kInitialAttr);
 }
 
+bool weft::nn::isParameter(FunctionOpInterface program, unsigned argument) {
+  return isState(program, argument) && !program.getArgAttr(argument, kStatisticAttr) &&
+         !program.getArgAttr(argument, kClassAttr);
+}
+
+bool weft::nn::isOptimizerState(FunctionOpInterface program, unsigned argument) {
+  return isState(program, argument) && !program.getArgAttr(argument, kStatisticAttr) &&
+         program.getArgAttr(argument, kClassAttr);
+}
+
 StringRef weft::nn::argumentName(FunctionOpInterface program, unsigned argument) {
   auto name = program.getArgAttrOfType<StringAttr>(argument, kNameAttr);
   return name ? name.getValue() : StringRef();

@@ -38,6 +38,10 @@ inline constexpr llvm::StringLiteral kMetadataAttr = "weft.metadata";
 
 /// True if the argument is state: it has bytes in the model or a number to start at.
 bool isState(mlir::FunctionOpInterface program, unsigned argument);
+/// True if the argument is state that no optimizer keeps for itself, and no statistic.
+bool isParameter(mlir::FunctionOpInterface program, unsigned argument);
+/// True if the argument is state that an optimizer keeps for a parameter.
+bool isOptimizerState(mlir::FunctionOpInterface program, unsigned argument);
 /// The argument's name, or "".
 llvm::StringRef argumentName(mlir::FunctionOpInterface program, unsigned argument);
 /// The name of the state whose value the result is after the program, or null.

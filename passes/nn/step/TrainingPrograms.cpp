@@ -103,8 +103,7 @@ private:
 
   bool isTrainable(unsigned i) {
     auto type = cast<RankedTensorType>(function.getArgument(i).getType());
-    return nn::isState(function, i) && isa<FloatType>(type.getElementType()) &&
-           !function.getArgAttr(i, nn::kStatisticAttr) && !function.getArgAttr(i, nn::kClassAttr);
+    return nn::isParameter(function, i) && isa<FloatType>(type.getElementType());
   }
 
   LogicalResult collectParameters() {

@@ -356,9 +356,7 @@ private:
     }
     for (BlockArgument argument : forward.getArguments()) {
       unsigned number = argument.getArgNumber();
-      bool isState = forward.getArgAttr(number, nn::kSourceAttr) ||
-                     forward.getArgAttr(number, nn::kInitialAttr);
-      if (!isState || forward.getArgAttr(number, nn::kStatisticAttr))
+      if (!nn::isParameter(forward, number))
         continue;
       auto type = cast<RankedTensorType>(argument.getType());
       weights.push_back(
