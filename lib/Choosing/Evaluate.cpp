@@ -21,19 +21,6 @@ using namespace weft::choosing;
 
 namespace {
 
-int64_t bytesOf(Precision precision) {
-  switch (precision) {
-  case Precision::F64:
-    return 8;
-  case Precision::F32:
-    return 4;
-  case Precision::BF16:
-  case Precision::F16:
-    return 2;
-  }
-  llvm_unreachable("unknown precision");
-}
-
 /// Up to so many ops, microbatches counted, the program is compiled as its flags say, which takes
 /// about a second for 60,000; beyond, what repeats is called, which takes far less time and nearly
 /// the same memory.
@@ -96,13 +83,14 @@ private:
       if (!isParameter && !nn::isOptimizerState(function, number))
         continue;
       auto type = cast<RankedTensorType>(dist::globalType(argument.getType()));
-      evaluation.stateBytes += weft::bytesOf(type);
+      evaluation.stateBytes += bytesOf(type);
       if (!isParameter || !isa<FloatType>(type.getElementType()))
         continue;
       evaluation.parameters += type.getNumElements();
       gradientBytes +=
-          type.getNumElements() * (phases.gradDtype ? bytesOf(*phases.gradDtype)
-                                                    : std::max<int64_t>(4, elementBytes(type)));
+          type.getNumElements() *
+          (phases.gradDtype ? elementBytes(precisionType(*phases.gradDtype, type.getContext()))
+                            : std::max<int64_t>(4, elementBytes(type)));
     }
     if (phases.train)
       evaluation.stateBytes += gradientBytes;

@@ -26,10 +26,6 @@ constexpr int64_t kFewBlocks = 2, kFewRecomputedBlocks = 3;
 /// Ways to split weights, and sizes of microbatches, of which programs are kept.
 constexpr size_t kMostSharded = 32;
 
-int64_t elementBytesOf(Precision precision) {
-  return precision == Precision::F64 ? 8 : precision == Precision::F32 ? 4 : 2;
-}
-
 /// On an op of a program for all modes of recomputation: those that mark it, as bits.
 constexpr llvm::StringLiteral kModesAttr = "planning.recompute";
 
@@ -235,7 +231,8 @@ llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_
     if (!nn::updatedState(lead, result))
       if (auto type = dyn_cast<RankedTensorType>(lead.getResultTypes()[result]))
         sample.outputBytes += weft::bytesOf(type) / microbatches;
-  sample.borderBytes = borderElements / microbatches * elementBytesOf(precision) /
+  sample.borderBytes = borderElements / microbatches *
+                       elementBytes(precisionType(precision, module.getContext())) /
                        (group.sequenceParallel ? group.tensor : 1);
   return sample;
 }
