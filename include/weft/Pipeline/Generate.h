@@ -17,6 +17,8 @@ struct Generator {
   int32_t leastMicrobatchesPerRank;
   std::vector<int32_t> (*place)(int32_t ranks, int32_t chunksPerRank);
   Schedule (*make)(int32_t ranks, int32_t chunksPerRank, int32_t microbatches);
+  /// Gradients of weights are actions of their own.
+  bool splitsWeights = false;
 };
 
 /// All of them, from the simplest on.

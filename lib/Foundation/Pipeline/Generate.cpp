@@ -283,13 +283,13 @@ const std::vector<Generator> &weft::pipeline::generators() {
       {"interleaved", "1f1b with several chunks a rank: a smaller bubble, more transfers", 1,
        1 << 10, 0, loopPlace, makeInterleaved},
       {"zb-h1", "weight gradients fill the bubble, within the memory of 1f1b", 1, 1, 0, loopPlace,
-       makeZeroBubble1},
+       makeZeroBubble1, /*splitsWeights=*/true},
       {"zb-h2", "no bubble between steps that do not meet, with twice the memory", 1, 1, 0,
-       loopPlace, makeZeroBubble2},
+       loopPlace, makeZeroBubble2, /*splitsWeights=*/true},
       {"zb-v", "two chunks a rank, there and back: as zb-h2, within the memory of 1f1b", 2, 2, 0,
-       foldedPlace, makeZeroBubbleV},
+       foldedPlace, makeZeroBubbleV, /*splitsWeights=*/true},
       {"dualpipev", "two chunks a rank, forward beside backward, so that transfers can hide", 2, 2,
-       2, foldedPlace, makeDualPipeV}};
+       2, foldedPlace, makeDualPipeV, /*splitsWeights=*/true}};
   return all;
 }
 

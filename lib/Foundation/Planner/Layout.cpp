@@ -49,7 +49,10 @@ int64_t Layout::complexity() const {
   int64_t points = 0;
   for (Role role : {Role::Stages, Role::Data, Role::Tensor})
     points += size(role) > 1 ? 4 : 0;
-  points += size(Role::Stages) > 1 ? 2 + (schedule != "1f1b") : 0;
+  if (size(Role::Stages) > 1) {
+    const pipeline::Generator *generator = pipeline::findGenerator(schedule);
+    points += 2 + (generator && generator->splitsWeights);
+  }
   points += microbatches > 1 && size(Role::Stages) == 1;
   points += zero + int64_t(recompute) + sequenceParallel;
   return points;

@@ -160,6 +160,17 @@ TEST(Generate, EverySizeRunsAndItsTransfersDo) {
   EXPECT_GT(count, 500);
 }
 
+TEST(Generate, TellsWhetherWeightsHaveActionsOfTheirOwn) {
+  for (const Generator &generator : generators()) {
+    Schedule schedule = generator.make(4, generator.leastChunksPerRank, 12);
+    int count = 0;
+    for (const std::vector<Action> &actions : schedule.ranks)
+      for (const Action &action : actions)
+        count += action.kind == Kind::Weight;
+    EXPECT_EQ(count > 0, generator.splitsWeights) << generator.name;
+  }
+}
+
 TEST(Generate, ManyRanksTakeTimeAndMemoryForTheirActionsOnly) {
   for (const Generator &generator : generators()) {
     std::string refusal;

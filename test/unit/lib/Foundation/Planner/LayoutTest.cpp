@@ -88,6 +88,13 @@ TEST(Layouts, SimplerOnesComeFirst) {
   zero.zero = 1;
   EXPECT_TRUE(plain < zero);
   EXPECT_TRUE(zero < split);
+  // So is a schedule with one action for both kinds of gradients.
+  Layout whole, halves;
+  whole.size(Role::Stages) = halves.size(Role::Stages) = 2;
+  halves.schedule = "zb-h1";
+  EXPECT_EQ(halves.complexity(), whole.complexity() + 1);
+  whole.schedule = "gpipe";
+  EXPECT_EQ(halves.complexity(), whole.complexity() + 1);
 }
 
 } // namespace
