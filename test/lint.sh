@@ -45,7 +45,7 @@ report "paths of one machine" \
   "$(git grep -nE "(^|[^[:alnum:]_./-])$(printf %s "$PWD" | sed 's/[^[:alnum:]_/-]/\\&/g')/" | head)"
 report "errors and warnings are told by tellError and tellWarning, which bound and escape them" \
   "$(git grep -nE 'errs\(\) <<.*(error|warning): ' -- 'lib/*.cpp' 'passes/*.cpp' 'dialects/*.cpp' 'tools/*.cpp' 'python_free_frontend/*.cpp' | head)"
-report "mains that a limit on the size of files ends: surviveFailedWrites is their first word" \
+report "mains that a limit on the size of files ends: surviveFailedWrites is how they begin" \
   "$(git grep -lE '^int main\(' -- tools runtime/main | xargs grep -L surviveFailedWrites)"
 report "tools that tools/quickstart.sh runs without having built them" \
   "$(comm -13 <(sed -n 's/^cmake --build.*--target //p' tools/quickstart.sh | tr ' ' '\n' | sort) \

@@ -6,7 +6,7 @@
 #include "llvm/Support/InitLLVM.h"
 
 int main(int argc, char **argv) {
-  weft::runtime::surviveFailedWrites();
   llvm::InitLLVM init(argc, argv);
+  weft::runtime::surviveFailedWrites();
   return weft::driver::compileMain(std::vector<std::string>(argv + 1, argv + argc), argv[0]);
 }

@@ -48,8 +48,8 @@ static std::unique_ptr<llvm::MemoryBuffer> openInput(llvm::StringRef path,
 }
 
 int main(int argc, char **argv) {
-  weft::runtime::surviveFailedWrites();
   llvm::InitLLVM init(argc, argv);
+  weft::runtime::surviveFailedWrites();
   weft::setVersionPrinter("weft-opt");
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);

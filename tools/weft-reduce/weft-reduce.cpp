@@ -16,6 +16,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Signals.h"
 
 /// Writes a model file as text into a temporary file, whose name it returns; ""
 /// if it cannot.
@@ -50,31 +51,35 @@ public:
     bool isAttached = argument.consume_front("--o=") || argument.consume_front("-o=");
     if ((!isAttached && before != "-o" && before != "--o") || argument == "-")
       return llvm::Error::success();
-    if (llvm::Error error = file.emplace().open(argument))
+    if (llvm::Error error = weft::checkOutput(argument))
       return error;
-    llvm::SmallString<128> path;
-    if (std::error_code code = llvm::sys::fs::createTemporaryFile("weft-reduce", "mlir", path))
+    llvm::SmallString<128> name;
+    if (std::error_code code = llvm::sys::fs::createTemporaryFile("weft-reduce", "mlir", name))
       return llvm::createStringError("cannot make a temporary file: " + code.message());
-    temporary = path.str().str();
+    path = argument.str();
+    temporary = name.str().str();
     replaced = isAttached ? "-o=" + temporary : temporary;
     argv[index] = replaced.data();
     return llvm::Error::success();
   }
 
   llvm::Error commit() {
-    if (!file)
+    if (path.empty())
       return llvm::Error::success();
     auto text = llvm::MemoryBuffer::getFile(temporary);
     if (!text)
       return llvm::createStringError("cannot read '" + temporary +
                                      "': " + text.getError().message());
-    file->os() << (*text)->getBuffer();
-    return file->commit();
+    // Only now: mlir-reduce may end the process.
+    weft::OutputFile file;
+    if (llvm::Error error = file.open(path))
+      return error;
+    file.os() << (*text)->getBuffer();
+    return file.commit();
   }
 
 private:
-  std::optional<weft::OutputFile> file;
-  std::string temporary, replaced;
+  std::string path, temporary, replaced;
 };
 
 int fail(const std::string &error, int code = 1) {
@@ -85,6 +90,7 @@ int fail(const std::string &error, int code = 1) {
 } // namespace
 
 int main(int argc, char **argv) {
+  llvm::sys::PrintStackTraceOnErrorSignal(argv[0]); // now: mlir-reduce would do it later
   weft::runtime::surviveFailedWrites();
   weft::setVersionPrinter("weft-reduce");
   mlir::DialectRegistry registry;

@@ -6,7 +6,8 @@
 namespace weft::runtime {
 
 /// What every `main` begins with: where a file may not grow any more (`ulimit -f`) a write fails.
-/// Else a signal ends the process, which tells nothing and leaves half a file.
+/// Else a signal ends the process, which tells nothing and leaves half a file. LLVM takes that
+/// signal, too, when it installs its handlers (InitLLVM), and so is asked to do it before.
 void surviveFailedWrites();
 
 } // namespace weft::runtime
