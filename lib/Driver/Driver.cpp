@@ -9,7 +9,6 @@
 #include "Report.h"
 #include "ScheduleFiles.h"
 #include "weft/Registration/Registration.h"
-#include "weft/Support/OutputFile.h"
 #include "weft/runtime/Terminal.h"
 
 #include <chrono>
@@ -193,12 +192,7 @@ int weft::driver::compileMain(const std::vector<std::string> &arguments,
     return tell(options.takeError());
   if (!options->answer.empty()) {
     llvm::outs() << options->answer;
-    return Ok;
+    return endOutput(Ok);
   }
-  int code = Run(*options, arguments, program).run();
-  if (llvm::Error lost = flushStandardOutput()) {
-    int wrong = tell(llvm::toString(std::move(lost)), UserError);
-    return code == Ok ? wrong : code;
-  }
-  return code;
+  return endOutput(Run(*options, arguments, program).run());
 }

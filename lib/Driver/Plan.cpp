@@ -186,7 +186,7 @@ int weft::driver::planMain(const std::vector<std::string> &arguments, const std:
     return tell(options.takeError());
   if (!options->answer.empty()) {
     llvm::outs() << options->answer;
-    return Ok;
+    return endOutput(Ok);
   }
   auto answer = [&] {
     if (!options->calibrate.empty())
@@ -196,10 +196,5 @@ int weft::driver::planMain(const std::vector<std::string> &arguments, const std:
     return options->from.empty() ? PlanRun(*options, program).run()
                                  : comparePlans(options->from, options->to);
   };
-  int code = answer();
-  if (llvm::Error lost = flushStandardOutput()) {
-    int wrong = tell(llvm::toString(std::move(lost)), UserError);
-    return code == Ok ? wrong : code;
-  }
-  return code;
+  return endOutput(answer());
 }

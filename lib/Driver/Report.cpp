@@ -33,6 +33,11 @@ static int tellOf(llvm::Error error) {
   return error ? tell(llvm::toString(std::move(error)), UserError) : int(Ok);
 }
 
+int driver::endOutput(int code) {
+  int lost = tellOf(flushStandardOutput());
+  return code == Ok ? lost : code;
+}
+
 void Report::begin(const Compilation &compilation, bool sequenceParallel) {
   document.model = llvm::sys::path::filename(compilation.getModelPath()).str();
   document.sequenceParallel = sequenceParallel;

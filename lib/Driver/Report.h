@@ -14,6 +14,9 @@ void nameTool(llvm::StringRef name);
 int tell(const std::string &error, ExitCode code);
 /// The same of flags: `UserError` for what a file holds that one names, else `Usage`.
 int tell(llvm::Error error);
+/// Puts out what was printed; `code`, or that of an error if some of it was lost and all else went
+/// well.
+int endOutput(int code);
 
 /// Fills the document of a compilation from its phases, and writes what the flags ask for. What
 /// returns an int returns an exit code, and has told why unless it is `Ok`.

@@ -6,6 +6,7 @@
 #include "session/SentMeter.h"
 #include "terminal/Printer.h"
 #include "weft/runtime/Checkpoint.h"
+#include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/Nearest.h"
 #include "weft/runtime/Terminal.h"
 
@@ -40,11 +41,6 @@ Status parseInjection(const std::string &text, weft_options &options) {
   (flips ? options.inject_flip : options.inject_command) = command;
   options.inject_stall = stalls;
   return {};
-}
-
-Status outputFailed(int error) {
-  return Status::user(std::string("the standard output cannot be written: ") +
-                      std::strerror(error));
 }
 
 /// A file name of an output's name: anything but a path, and none of `taken`.
@@ -419,12 +415,6 @@ std::string weft::runtime::modelDirectory(const CommandLine &options, const Prog
   return folder == "." ? path : path + "/" + folder;
 }
 
-Status weft::runtime::flushOutput() {
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout))
-    return {};
-  return outputFailed(errno);
-}
-
 int weft::runtime::finish(const Status &status, bool speaks) {
   if (!status.ok() && speaks && !status.text().empty()) // else it was told
     tellError("weft", status.text());
@@ -436,7 +426,7 @@ int weft::runtime::execute(const CommandLine &options, const ProgramView &progra
   Application application(options, program, speaks);
   Status status = application.run();
   if (status.ok())
-    status = flushOutput();
+    status = flushStandardOutput();
   std::fflush(stdout);
   if (status.ok()) {
     weft_close(application.session);

@@ -16,9 +16,6 @@ std::string modelDirectory(const CommandLine &options, const ProgramView &progra
 Status checkNotRead(const char *flag, const std::string &path, const CommandLine &options,
                     const ProgramView &program);
 
-/// What is printed gets where it should, or it is an error.
-Status flushOutput();
-
 /// The exit code of `status`; says why on stderr if this process speaks.
 int finish(const Status &status, bool speaks);
 

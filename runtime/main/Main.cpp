@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     return finish(status, speaks);
   if (!options.answer.empty()) {
     std::fputs(options.answer.c_str(), stdout);
-    return 0;
+    return finish(flushStandardOutput(), true);
   }
   ProgramView program;
   status = ExecutableFile::checkOwn();
@@ -58,13 +58,13 @@ int main(int argc, char **argv) {
                        : options.dump ? dump(program)
                                       : std::to_string(program.numRanks()) + "\n";
     std::fputs(text.c_str(), stdout);
-    return finish(flushOutput(), true);
+    return finish(flushStandardOutput(), true);
   }
   if (!options.showPlacement.empty()) {
     std::string text;
     status = placementText(program, options.showPlacement, text);
     std::fputs(text.c_str(), stdout);
-    return finish(status.ok() ? flushOutput() : status, speaks);
+    return finish(status.ok() ? flushStandardOutput() : status, speaks);
   }
   status = checkProcessor(program);
   if (!status.ok())

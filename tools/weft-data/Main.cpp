@@ -17,6 +17,8 @@ int main(int argc, char **argv) {
     std::fputs(request.answer.c_str(), stdout);
   else if (status.ok())
     status = data::runCommand(request);
+  if (status.ok())
+    status = runtime::flushStandardOutput();
   if (!status.ok())
     runtime::tellError("weft-data", status.text());
   return int(status.code());

@@ -57,7 +57,8 @@ public:
     addOfIdx();
     flags.topic("files", "What is written");
     goWith({"npy", "tokens", "plot", kIdx},
-           flags.text("-o|--output", "FILE", "the file to write", request.output));
+           flags.text("-o|--output", "FILE", "the file to write; - is the standard output",
+                      request.output));
     flags.epilogue("Exit codes: 0 ok, 1 wrong input, 2 wrong command line, 70 our bug.\n");
     flags.positional([&request](const std::string &word) {
       (request.command.empty() ? request.command : request.files.emplace_back()) = word;

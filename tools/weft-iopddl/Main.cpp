@@ -114,8 +114,9 @@ int main(int argc, char **argv) {
     std::fputs(request.answer.c_str(), stdout);
   else if (status.ok())
     status = runOrSayWhatLacks(request, start);
-  if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && status.ok())
-    status = Status::user("the standard output cannot be written");
+  Status printed = runtime::flushStandardOutput();
+  if (status.ok())
+    status = printed;
   if (!status.ok())
     runtime::tellError("weft-iopddl", status.text());
   return int(status.code());

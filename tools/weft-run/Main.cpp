@@ -61,11 +61,14 @@ int main(int argc, char **argv) {
   Status status = parseCommandLine("weft-run", arguments, true, options);
   if (!status.ok())
     return fail(status.text(), status.code());
-  if (!options.answer.empty() || options.executable.empty()) {
-    bool asked = !options.answer.empty();
-    std::fputs(asked ? options.answer.c_str() : helpText("weft-run", true).c_str(),
-               asked ? stdout : stderr);
-    return asked ? 0 : int(StatusCode::Usage);
+  if (!options.answer.empty()) {
+    std::fputs(options.answer.c_str(), stdout);
+    status = flushStandardOutput();
+    return status.ok() ? 0 : fail(status.text(), status.code());
+  }
+  if (options.executable.empty()) {
+    std::fputs(helpText("weft-run", true).c_str(), stderr);
+    return int(StatusCode::Usage);
   }
   std::string path = options.executable;
   if (path.find('/') == std::string::npos)

@@ -19,12 +19,7 @@ using runtime::StatusCode;
 
 namespace {
 
-/// "-" is the standard output.
 Status write(const std::string &path, const std::string &text) {
-  if (path == "-") {
-    std::fputs(text.c_str(), stdout);
-    return {};
-  }
   runtime::OutputFile file(path);
   WEFT_TRY(file.open());
   WEFT_TRY(file.write(text.data(), text.size()));
@@ -84,8 +79,6 @@ int main(int argc, char **argv) {
     status = write("-", request.answer);
   else if (status.ok())
     status = runOrSayWhatLacks(request);
-  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout)))
-    status = Status::user("the standard output cannot be written");
   if (!status.ok())
     runtime::tellError("weft-schedule", status.text());
   return int(status.code());

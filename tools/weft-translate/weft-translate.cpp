@@ -3,6 +3,7 @@
 #include "CheckpointStore.h"
 #include "Request.h"
 #include "python_free_frontend/text/Command.h"
+#include "weft/Support/OutputFile.h"
 #include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/Terminal.h"
 #include "llvm/Support/raw_ostream.h"
@@ -53,7 +54,7 @@ static int run(Request &request) {
   std::string output = request.output.empty() ? "-" : request.output;
   if (command == "--build-help") {
     llvm::outs() << builders::describeKinds();
-    return 0;
+    return tell(flushStandardOutput());
   }
   if (command == "--build")
     return build(request);
@@ -87,7 +88,7 @@ int main(int argc, char **argv) {
   }
   if (!answer.empty()) {
     llvm::outs() << answer;
-    return 0;
+    return tell(flushStandardOutput());
   }
   return run(request);
 }

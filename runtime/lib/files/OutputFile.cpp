@@ -1,6 +1,7 @@
 // Writes beside the name, syncs and renames.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/runtime/OutputFile.h"
+#include "weft/runtime/FailedWrites.h"
 
 #include <cerrno>
 #include <cstring>
@@ -12,7 +13,8 @@
 using namespace weft::runtime;
 
 static Status failure(const std::string &path, int error) {
-  return Status::user("'" + path + "' cannot be written: " + std::strerror(error));
+  return path == "-" ? outputFailed(error)
+                     : Status::user("'" + path + "' cannot be written: " + std::strerror(error));
 }
 
 std::string weft::runtime::partialName(const std::string &path) {
@@ -45,16 +47,26 @@ bool weft::runtime::isSameFile(const std::string &a, const std::string &b) {
          one.st_ino == other.st_ino;
 }
 
+/// The standard output stays open for what is printed behind it.
+static void close(std::FILE *file) {
+  if (file != stdout)
+    std::fclose(file);
+}
+
 OutputFile::~OutputFile() {
   if (!file)
     return;
-  std::fclose(file);
+  close(file);
   if (partial != path)
     unlink(partial.c_str());
 }
 
 Status OutputFile::open() {
   partial = path;
+  if (path == "-") {
+    file = stdout;
+    return {};
+  }
   int flags = O_WRONLY | O_CLOEXEC;
   // A name of this process alone; a new file follows no link.
   if (partialName(path) != path) {
@@ -75,7 +87,7 @@ Status OutputFile::commit() {
   bool isNew = partial != path;
   bool good = std::fflush(file) == 0 && !std::ferror(file) && (!isNew || fsync(fileno(file)) == 0);
   int error = errno;
-  std::fclose(std::exchange(file, nullptr));
+  close(std::exchange(file, nullptr));
   if (good && (!isNew || std::rename(partial.c_str(), path.c_str()) == 0))
     return {};
   error = good ? errno : error;

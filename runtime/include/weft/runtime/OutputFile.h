@@ -20,7 +20,7 @@ Status settlePartial(const std::string &path, Status written);
 /// Whether both are names of one file that is there.
 bool isSameFile(const std::string &a, const std::string &b);
 
-/// A stream into such a file, by one process.
+/// A stream into such a file, by one process. "-" is the standard output.
 class OutputFile {
 public:
   explicit OutputFile(std::string path) : path(std::move(path)) {}
