@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/NodeContext.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -72,6 +74,17 @@ llvm::StringRef NodeContext::text(llvm::StringRef name, llvm::StringRef otherwis
     return otherwise;
   auto value = dyn_cast_or_null<StringAttr>(found.getValue());
   return value ? value.getValue() : "";
+}
+
+std::optional<llvm::StringRef> NodeContext::word(llvm::StringRef name, llvm::StringRef otherwise,
+                                                 llvm::ArrayRef<llvm::StringRef> known) {
+  llvm::StringRef found = text(name, otherwise);
+  if (found.empty())
+    found = otherwise;
+  if (llvm::is_contained(known, found))
+    return found;
+  fail("'" + name + "' = '" + found + "' is not known; known are " + llvm::join(known, ", "));
+  return std::nullopt;
 }
 
 std::optional<SmallVector<int64_t>> NodeContext::integers(llvm::StringRef name) {

@@ -52,6 +52,10 @@ public:
   int64_t integer(llvm::StringRef name, int64_t otherwise);
   double real(llvm::StringRef name, double otherwise);
   llvm::StringRef text(llvm::StringRef name, llvm::StringRef otherwise);
+  /// The same of one that is among known words, or empty, which says `otherwise`; for any other it
+  /// fails, and names those that there are.
+  std::optional<llvm::StringRef> word(llvm::StringRef name, llvm::StringRef otherwise,
+                                      llvm::ArrayRef<llvm::StringRef> known);
   std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name);
   std::optional<llvm::SmallVector<double>> reals(llvm::StringRef name);
   std::optional<llvm::SmallVector<llvm::StringRef>> texts(llvm::StringRef name);

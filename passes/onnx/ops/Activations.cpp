@@ -138,10 +138,8 @@ static Results shrink(NodeContext &n) {
 }
 
 static Results gelu(NodeContext &n) {
-  llvm::StringRef approximate = n.text("approximate", "none");
-  if (approximate != "none" && approximate != "tanh")
-    return {n.fail("'approximate' must be none or tanh")};
-  return {n.b.make<nn::GeluOp>(n.in(0), approximate == "tanh")};
+  auto approximate = n.word("approximate", "none", {"none", "tanh"});
+  return {approximate ? n.b.make<nn::GeluOp>(n.in(0), *approximate == "tanh") : Value()};
 }
 
 static Results swish(NodeContext &n) {

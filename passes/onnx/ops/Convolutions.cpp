@@ -84,7 +84,9 @@ static Results convTranspose(NodeContext &n) {
   SmallVector<int64_t> more = n.integers("output_padding").value_or(zeros);
   SmallVector<int64_t> pads = n.integers("pads").value_or(SmallVector<int64_t>(2 * rank, 0));
   auto wanted = n.integers("output_shape");
-  llvm::StringRef automatic = n.text("auto_pad", "NOTSET");
+  std::optional<llvm::StringRef> automatic = automaticPadding(n);
+  if (!automatic)
+    return {};
   if (wanted && wanted->size() == rank + 2)
     wanted->erase(wanted->begin(), wanted->begin() + 2);
   if (strides.size() != rank || dilations.size() != rank || more.size() != rank ||
@@ -97,12 +99,12 @@ static Results convTranspose(NodeContext &n) {
     int64_t dilated = boundedProduct(in[dim + 2] - 1, strides[dim]) + 1;
     int64_t full = dilated - 1 + reach + more[dim];
     int64_t out = full - pads[dim] - pads[dim + rank], cutLow = pads[dim];
-    bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+    bool same = *automatic == "SAME_UPPER" || *automatic == "SAME_LOWER";
     if (wanted || same) {
       out = wanted ? (*wanted)[dim] : boundedProduct(in[dim + 2], strides[dim]);
       int64_t total = std::max<int64_t>(0, full - out);
-      cutLow = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
-    } else if (automatic == "VALID") {
+      cutLow = *automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
+    } else if (*automatic == "VALID") {
       out = full;
       cutLow = 0;
     }

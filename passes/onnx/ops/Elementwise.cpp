@@ -100,12 +100,10 @@ static Results modulo(NodeContext &n) {
 }
 
 static Results bitShift(NodeContext &n) {
-  llvm::StringRef direction = n.text("direction", "");
-  if (direction == "LEFT")
-    return binary<nn::ShiftLeftOp>(n);
-  if (direction == "RIGHT")
-    return binary<nn::ShiftRightOp>(n);
-  return {n.fail("'direction' must be LEFT or RIGHT")};
+  auto direction = n.word("direction", "", {"LEFT", "RIGHT"});
+  if (!direction)
+    return {};
+  return *direction == "LEFT" ? binary<nn::ShiftLeftOp>(n) : binary<nn::ShiftRightOp>(n);
 }
 
 static Results castTo(NodeContext &n) {

@@ -37,7 +37,7 @@ private:
   Value x, grid;
   SmallVector<int64_t> places; // N x O...
   int64_t rank = 0;            // of the picture
-  int64_t reach = 2;           // taps a dim: 1 nearest, 2 linear, 4 cubic
+  int64_t reach = 0;           // taps a dim: 1 nearest, 2 linear, 4 cubic
   Padding padding = Padding::Zeros;
   bool aligned = false;
 };
@@ -45,20 +45,15 @@ private:
 } // namespace
 
 bool Sampler::readMode() {
-  llvm::StringRef mode = n.text("mode", "linear"), outside = n.text("padding_mode", "zeros");
+  auto mode = n.word("mode", "linear", {"nearest", "linear", "bilinear", "cubic", "bicubic"});
+  auto outside = n.word("padding_mode", "zeros", {"zeros", "border", "reflection"});
   aligned = n.integer("align_corners", 0) != 0;
-  if (mode == "nearest")
-    reach = 1;
-  else if (mode == "cubic" || mode == "bicubic")
-    reach = 4;
-  else if (mode != "linear" && mode != "bilinear")
-    return n.fail("mode '" + mode + "' is not known"), false;
-  if (outside == "border")
-    padding = Padding::Border;
-  else if (outside == "reflection")
-    padding = Padding::Reflection;
-  else if (outside != "zeros")
-    return n.fail("padding_mode '" + outside + "' is not known"), false;
+  if (!mode || !outside)
+    return false;
+  reach = *mode == "nearest" ? 1 : mode->ends_with("linear") ? 2 : 4;
+  padding = *outside == "zeros"    ? Padding::Zeros
+            : *outside == "border" ? Padding::Border
+                                   : Padding::Reflection;
   return true;
 }
 

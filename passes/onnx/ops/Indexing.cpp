@@ -71,16 +71,14 @@ static Results gatherND(NodeContext &n) {
 }
 
 static std::optional<nn::ScatterKind> reductionOf(NodeContext &n) {
-  llvm::StringRef name = n.text("reduction", "none");
-  std::optional<nn::ScatterKind> kind = name == "none"  ? std::optional(nn::ScatterKind::Assign)
-                                        : name == "add" ? std::optional(nn::ScatterKind::Add)
-                                        : name == "mul" ? std::optional(nn::ScatterKind::Mul)
-                                        : name == "max" ? std::optional(nn::ScatterKind::Max)
-                                        : name == "min" ? std::optional(nn::ScatterKind::Min)
-                                                        : std::nullopt;
-  if (!kind)
-    n.fail("'reduction' " + name + " is not known");
-  return kind;
+  auto name = n.word("reduction", "none", {"none", "add", "mul", "max", "min"});
+  if (!name)
+    return std::nullopt;
+  return *name == "none"  ? nn::ScatterKind::Assign
+         : *name == "add" ? nn::ScatterKind::Add
+         : *name == "mul" ? nn::ScatterKind::Mul
+         : *name == "max" ? nn::ScatterKind::Max
+                          : nn::ScatterKind::Min;
 }
 
 static Results scatterElements(NodeContext &n) {

@@ -309,14 +309,11 @@ static std::optional<SmallVector<int64_t>> padSource(NodeContext &n, llvm::Strin
       at = std::clamp<int64_t>(i, 0, extent - 1);
     } else if (mode == "wrap") {
       at = ((i % extent) + extent) % extent;
-    } else if (mode == "reflect") {
+    } else {
       int64_t period = std::max<int64_t>(1, 2 * (extent - 1));
       at = ((i % period) + period) % period;
       at = std::min(at, period - at);
       at = extent == 1 ? 0 : at;
-    } else {
-      n.fail("mode '" + mode + "' is not known; modes are constant, reflect, edge, wrap");
-      return std::nullopt;
     }
     source.push_back(at);
   }
@@ -326,7 +323,8 @@ static std::optional<SmallVector<int64_t>> padSource(NodeContext &n, llvm::Strin
 static Results pad(NodeContext &n) {
   Value x = n.in(0);
   auto pads = n.integersOf("pads", 1);
-  if (!x || !pads)
+  auto mode = n.word("mode", "constant", {"constant", "reflect", "edge", "wrap"});
+  if (!x || !pads || !mode)
     return {};
   int64_t rank = n.b.rankOf(x);
   SmallVector<int64_t> axes = n.b.range(0, rank);
@@ -352,8 +350,7 @@ static Results pad(NodeContext &n) {
       return {n.fail("negative pads cut more than dim " + llvm::Twine(dim) + " has")};
   }
   x = n.b.slice(x, starts, sizes, strides);
-  llvm::StringRef mode = n.text("mode", "constant");
-  if (mode == "constant") {
+  if (*mode == "constant") {
     auto value =
         n.opset < 11 ? std::optional<Scalar>({n.real("value", 0), 0}) : n.knownElement(2, Scalar());
     return {value ? n.b.pad(x, low, high, *value) : Value()};
@@ -362,8 +359,8 @@ static Results pad(NodeContext &n) {
     if (low[dim] == 0 && high[dim] == 0)
       continue;
     if (sizes[dim] == 0)
-      return {n.fail("mode '" + mode + "' pads an empty dim")};
-    auto source = padSource(n, mode, sizes[dim], low[dim], high[dim]);
+      return {n.fail("mode '" + *mode + "' pads an empty dim")};
+    auto source = padSource(n, *mode, sizes[dim], low[dim], high[dim]);
     if (!source)
       return {};
     x = n.b.take(x, n.b.integers(*source), dim);
@@ -403,11 +400,8 @@ static Results expand(NodeContext &n) {
 
 /// Whether blocks count before channels (DCR) or after them (CRD).
 static std::optional<bool> isDepthFirst(NodeContext &n) {
-  llvm::StringRef mode = n.text("mode", "DCR");
-  if (mode == "DCR" || mode == "CRD")
-    return mode == "DCR";
-  n.fail("'mode' must be DCR or CRD, not '" + mode + "'");
-  return std::nullopt;
+  auto mode = n.word("mode", "DCR", {"DCR", "CRD"});
+  return mode ? std::optional(*mode == "DCR") : std::nullopt;
 }
 
 static Results depthToSpace(NodeContext &n) {

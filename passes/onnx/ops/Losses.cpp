@@ -14,6 +14,9 @@ static Value negativeLogLikelihood(NodeContext &n, Value logits, Value target, V
   int64_t rank = n.b.rankOf(logits);
   if (rank < 2 || n.b.rankOf(target) != rank - 1)
     return n.fail("needs scores N x C x d... and targets N x d...");
+  auto reduction = n.word("reduction", "mean", {"none", "sum", "mean"});
+  if (!reduction)
+    return Value();
   target = n.b.cast(target, n.b.i64());
   AttributeAttr ignored = n.attribute("ignore_index");
   Value counted;
@@ -29,14 +32,11 @@ static Value negativeLogLikelihood(NodeContext &n, Value logits, Value target, V
   if (counted && factor)
     factor = n.b.select(counted, factor, n.b.fullLike(factor, 0));
   Value loss = n.b.unary<nn::NegateOp>(n.b.mul(chosen, factor));
-  llvm::StringRef reduction = n.text("reduction", "mean");
-  if (reduction == "none")
+  if (*reduction == "none")
     return loss;
   Value sum = n.b.reduce(ReduceKind::Sum, loss, targetDims, false);
-  if (reduction == "sum")
+  if (*reduction == "sum")
     return sum;
-  if (reduction != "mean")
-    return n.fail("'reduction' must be none, sum or mean");
   return n.b.div(sum, n.b.reduce(ReduceKind::Sum, factor, targetDims, false));
 }
 

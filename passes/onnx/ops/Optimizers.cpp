@@ -119,9 +119,9 @@ static Results adagrad(NodeContext &n) {
 static Results momentum(NodeContext &n) {
   Groups g(n, 3);
   double alpha = n.real("alpha", 0), beta = n.real("beta", 0), norm = n.real("norm_coefficient", 0);
-  llvm::StringRef mode = n.text("mode", "standard");
-  if (mode != "standard" && mode != "nesterov")
-    return {n.fail("mode is 'standard' or 'nesterov', not '" + mode + "'")};
+  auto mode = n.word("mode", "standard", {"standard", "nesterov"});
+  if (!mode)
+    return {};
   n.b.rates.push_back(g.rate);
   // At the first step (0) the gradient enters undamped.
   Value damping =
@@ -132,7 +132,7 @@ static Results momentum(NodeContext &n) {
     Value gradient = regularised(g, i, norm);
     Value damped = beta == 1 ? gradient : n.b.mul(g.wide(damping, i), gradient);
     Value velocity = n.b.add(n.b.mul(g.at(2, i), alpha), damped);
-    Value direction = mode == "nesterov" ? n.b.add(gradient, n.b.mul(velocity, alpha)) : velocity;
+    Value direction = *mode == "nesterov" ? n.b.add(gradient, n.b.mul(velocity, alpha)) : velocity;
     x.push_back(n.b.sub(g.at(0, i), n.b.mul(g.wide(g.rate, i), direction)));
     v.push_back(velocity);
   }

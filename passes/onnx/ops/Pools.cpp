@@ -76,9 +76,12 @@ static Results maxPool(NodeContext &n) {
 }
 
 /// (sum |x|^p)^(1/p) of what `sum` adds up.
-static Value lpNorm(NodeContext &n, Value x, double p, llvm::function_ref<Value(Value)> sum) {
+static Value lpNorm(NodeContext &n, Value x, llvm::function_ref<Value(Value)> sum) {
+  double p = n.integer("p", 2);
   if (!x)
     return x;
+  if (p < 1)
+    return n.fail("'p' = " + llvm::Twine(int64_t(p)) + " makes no norm; it is at least 1");
   Value magnitude = n.b.unary<nn::AbsOp>(x);
   if (p == 1)
     return sum(magnitude);
@@ -92,8 +95,7 @@ static Results lpPool(NodeContext &n) {
   auto w = poolWindow(n);
   if (!w)
     return {};
-  return {lpNorm(n, n.in(0), n.integer("p", 2),
-                 [&](Value x) { return reduceWindow(n, ReduceKind::Sum, x, *w); })};
+  return {lpNorm(n, n.in(0), [&](Value x) { return reduceWindow(n, ReduceKind::Sum, x, *w); })};
 }
 
 static SmallVector<int64_t> spatialDims(NodeContext &n, Value x) {
@@ -114,7 +116,7 @@ static Results globalLp(NodeContext &n) {
   Value x = n.in(0);
   if (!x)
     return {};
-  return {lpNorm(n, x, n.integer("p", 2),
+  return {lpNorm(n, x,
                  [&](Value y) { return n.b.reduce(ReduceKind::Sum, y, spatialDims(n, x), true); })};
 }
 

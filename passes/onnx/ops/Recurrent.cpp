@@ -100,13 +100,11 @@ bool Layer::readShapes() {
   batchFirst = n.integer("layout", 0) != 0;
   if (b.rankOf(x) == 3 && batchFirst)
     x = b.transpose(x, {1, 0, 2});
-  llvm::StringRef direction = n.text("direction", "forward");
-  startsReversed = direction == "reverse";
-  directions = direction == "bidirectional" ? 2 : 1;
-  if (!startsReversed && directions == 1 && direction != "forward") {
-    n.fail("'direction' must be forward, reverse or bidirectional, not '" + direction + "'");
+  auto direction = n.word("direction", "forward", {"forward", "reverse", "bidirectional"});
+  if (!direction)
     return false;
-  }
+  startsReversed = *direction == "reverse";
+  directions = *direction == "bidirectional" ? 2 : 1;
   if (b.rankOf(x) != 3 || b.rankOf(w) != 3 || b.rankOf(r) != 3) {
     n.fail("X, W and R must have tensor rank 3");
     return false;

@@ -150,11 +150,14 @@ static SmallVector<Axis> axesOf(NodeContext &n, Value x, llvm::ArrayRef<int64_t>
   }
   NnBuilder::Shape shape = n.b.shapeOf(x);
   double common = 0;
-  llvm::StringRef policy = n.text("keep_aspect_ratio_policy", "stretch");
-  if (sizes && policy != "stretch")
+  auto policy =
+      n.word("keep_aspect_ratio_policy", "stretch", {"stretch", "not_larger", "not_smaller"});
+  if (!policy)
+    return axes;
+  if (sizes && *policy != "stretch")
     for (auto [dim, size] : llvm::zip_equal(dims, *sizes)) {
       double scale = double(size) / shape[dim];
-      bool better = policy == "not_larger" ? scale < common : scale > common;
+      bool better = *policy == "not_larger" ? scale < common : scale > common;
       common = common == 0 || better ? scale : common;
     }
   for (auto [i, dim] : llvm::enumerate(dims)) {
@@ -177,8 +180,6 @@ static SmallVector<Axis> axesOf(NodeContext &n, Value x, llvm::ArrayRef<int64_t>
 
 static Results apply(NodeContext &n, Value x, llvm::ArrayRef<int64_t> dims,
                      llvm::ArrayRef<Axis> axes, const Mode &m) {
-  if (!llvm::is_contained({"nearest", "linear", "cubic"}, m.mode))
-    return {n.fail("mode '" + m.mode + "' is not known; modes are nearest, linear, cubic")};
   if (m.mode != "nearest" && !n.b.isFloat(x))
     return {n.fail("mode '" + m.mode + "' of integers is not supported")};
   for (auto [dim, axis] : llvm::zip_equal(dims, axes))
@@ -191,9 +192,18 @@ static Results resize(NodeContext &n) {
   Value x = n.in(0);
   if (!x)
     return {};
-  Mode m{n.text("mode", "nearest"),
-         n.text("coordinate_transformation_mode", n.opset < 11 ? "asymmetric" : "half_pixel"),
-         n.text("nearest_mode", n.opset < 11 ? "floor" : "round_prefer_floor"),
+  auto mode = n.word("mode", "nearest", {"nearest", "linear", "cubic"});
+  auto coordinates =
+      n.word("coordinate_transformation_mode", n.opset < 11 ? "asymmetric" : "half_pixel",
+             {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+              "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"});
+  auto nearest = n.word("nearest_mode", n.opset < 11 ? "floor" : "round_prefer_floor",
+                        {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+  if (!mode || !coordinates || !nearest)
+    return {};
+  Mode m{*mode,
+         *coordinates,
+         *nearest,
          n.real("cubic_coeff_a", -0.75),
          n.real("extrapolation_value", 0.0),
          n.integer("exclude_outside", 0) != 0,
@@ -220,9 +230,10 @@ static Results upsample(NodeContext &n) {
   Value x = n.in(0);
   if (!x)
     return {};
-  Mode m{n.text("mode", "nearest"), "asymmetric", "floor", -0.75, 0.0, false, false};
-  if (m.mode == "bilinear")
-    m.mode = "linear";
+  auto mode = n.word("mode", "nearest", {"nearest", "linear", "bilinear", "cubic"});
+  if (!mode)
+    return {};
+  Mode m{*mode == "bilinear" ? "linear" : *mode, "asymmetric", "floor", -0.75, 0.0, false, false};
   SmallVector<int64_t> dims = n.b.range(0, n.b.rankOf(x));
   SmallVector<Axis> axes = axesOf(n, x, dims, 1, ~0u);
   return axes.empty() ? Results() : apply(n, x, dims, axes, m);

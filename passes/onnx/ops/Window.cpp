@@ -13,6 +13,10 @@ SmallVector<int64_t> Window::paddedHigh() const {
   return sum;
 }
 
+std::optional<llvm::StringRef> weft::onnx::automaticPadding(NodeContext &n) {
+  return n.word("auto_pad", "NOTSET", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"});
+}
+
 std::optional<Window> weft::onnx::windowOf(NodeContext &n, llvm::ArrayRef<int64_t> spatial,
                                            llvm::ArrayRef<int64_t> kernel) {
   size_t rank = spatial.size();
@@ -32,16 +36,18 @@ std::optional<Window> weft::onnx::windowOf(NodeContext &n, llvm::ArrayRef<int64_
   }
   w.low.assign(pads.begin(), pads.begin() + rank);
   w.high.assign(pads.begin() + rank, pads.end());
-  llvm::StringRef automatic = n.text("auto_pad", "NOTSET");
+  std::optional<llvm::StringRef> automatic = automaticPadding(n);
+  if (!automatic)
+    return std::nullopt;
   bool ceil = n.integer("ceil_mode", 0);
   for (size_t dim = 0; dim < rank; ++dim) {
-    if (automatic == "VALID")
+    if (*automatic == "VALID")
       w.low[dim] = w.high[dim] = 0;
-    if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+    if (*automatic == "SAME_UPPER" || *automatic == "SAME_LOWER") {
       int64_t out = (spatial[dim] + w.strides[dim] - 1) / w.strides[dim];
       int64_t total = std::max<int64_t>(0, boundedProduct(out - 1, w.strides[dim]) + w.reach(dim) -
                                                spatial[dim]);
-      w.low[dim] = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
+      w.low[dim] = *automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
       w.high[dim] = total - w.low[dim];
     }
     int64_t room = spatial[dim] + w.low[dim] + w.high[dim] - w.reach(dim);

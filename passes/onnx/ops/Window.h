@@ -25,6 +25,9 @@ struct Window {
 std::optional<Window> windowOf(NodeContext &n, llvm::ArrayRef<int64_t> spatial,
                                llvm::ArrayRef<int64_t> kernel);
 
+/// The attribute auto_pad: NOTSET leaves the padding to `pads`.
+std::optional<llvm::StringRef> automaticPadding(NodeContext &n);
+
 /// The convolution that the node's attributes describe, without bias.
 mlir::Value convolve(NodeContext &n, mlir::Value x, mlir::Value filter);
 
