@@ -200,6 +200,9 @@ public:
     Outside,  // one is not within; noted as the failure
   };
   Indices checkIndices(Value indices, Shape sizes);
+  /// Whether none that is known is outside [0, size), where a negative one means nothing; notes
+  /// the failure if one is.
+  bool checkPlaces(Value indices, int64_t size);
   /// Negative indices count from `size`. Noted among `lookups`.
   Value wrapIndices(Value indices, int64_t size);
 
@@ -228,6 +231,8 @@ private:
 
   mlir::LogicalResult verifyNew(mlir::Operation *op);
   Value countFromEnd(Value indices, int64_t size);
+  std::optional<HostTensor> constantIndices(Value indices);
+  void failOutside(Value indices, int64_t index, int64_t size);
   std::string explainExcess(Shape extents, int64_t fitting) const;
   bool foldSplat(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
   bool foldRepeated(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);

@@ -131,18 +131,36 @@ Value NnBuilder::rmsNorm(Value x, Value scale, int64_t dim, double epsilon) {
   return x ? make<nn::RmsNormOp>(x.getType(), x, scale, dim, llvm::APFloat(epsilon)) : Value();
 }
 
-NnBuilder::Indices NnBuilder::checkIndices(Value indices, Shape sizes) {
-  if (!isConstant(indices) || sizes.empty())
-    return Indices::Unknown;
-  std::optional<HostTensor> values = known(indices);
+std::optional<HostTensor> NnBuilder::constantIndices(Value indices) {
+  return indices && isConstant(indices) ? known(indices) : std::nullopt;
+}
+
+void NnBuilder::failOutside(Value indices, int64_t index, int64_t size) {
+  fail("index " + llvm::Twine(index) + " is out of range for extent " + llvm::Twine(size) +
+       explainExcess(shapeOf(indices), size));
+}
+
+bool NnBuilder::checkPlaces(Value indices, int64_t size) {
+  std::optional<HostTensor> values = constantIndices(indices);
   if (!values)
+    return true;
+  for (int64_t index : values->integers)
+    if (index < 0 || index >= size) {
+      failOutside(indices, index, size);
+      return false;
+    }
+  return true;
+}
+
+NnBuilder::Indices NnBuilder::checkIndices(Value indices, Shape sizes) {
+  std::optional<HostTensor> values = constantIndices(indices);
+  if (!values || sizes.empty())
     return Indices::Unknown;
   bool positive = true;
   for (auto [i, index] : llvm::enumerate(values->integers)) {
     int64_t size = sizes[i % sizes.size()];
     if (index < -size || index >= size) {
-      fail("index " + llvm::Twine(index) + " is out of range for extent " + llvm::Twine(size) +
-           explainExcess(shapeOf(indices), size));
+      failOutside(indices, index, size);
       return Indices::Outside;
     }
     positive &= index >= 0;

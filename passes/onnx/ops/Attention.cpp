@@ -259,6 +259,15 @@ Results AttentionNode::convert() {
 
 static Results attention(NodeContext &n) { return AttentionNode(n).convert(); }
 
+Value weft::onnx::rowsAt(NodeContext &n, Value table, Value positions) {
+  if (!table || !positions)
+    return Value();
+  if (n.b.rankOf(table) == 0)
+    return n.fail("a table of positions has no dims");
+  return n.b.checkPlaces(positions, n.b.shapeOf(table)[0]) ? n.b.take(table, positions, 0)
+                                                           : Value();
+}
+
 Value weft::onnx::rotate(NodeContext &n, Value x, Value cosine, Value sine, int64_t depth,
                          bool interleaved) {
   if (!x || !cosine || !sine)
@@ -291,8 +300,8 @@ static Results rotaryEmbedding(NodeContext &n) {
   if (!x || n.b.rankOf(x) != 4)
     return {n.fail("needs B x H x S x D, or B x S x (H D) with 'num_heads'")};
   if (n.has(3)) {
-    cosine = n.b.take(cosine, n.in(3), 0);
-    sine = n.b.take(sine, n.in(3), 0);
+    cosine = rowsAt(n, cosine, n.in(3));
+    sine = rowsAt(n, sine, n.in(3));
   }
   Value rotated = rotate(n, x, cosine, sine, n.integer("rotary_embedding_dim", 0),
                          n.integer("interleaved", 0) != 0);

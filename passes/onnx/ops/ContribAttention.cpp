@@ -201,8 +201,7 @@ static Value rotateBy(NodeContext &n, Value x, Value cosine, Value sine, Value p
   // The depth is what the tables have where nothing else says it.
   if (depth == 0)
     depth = 2 * n.b.shapeOf(cosine)[1];
-  return rotate(n, x, n.b.take(cosine, positions, 0), n.b.take(sine, positions, 0), depth,
-                interleaved);
+  return rotate(n, x, rowsAt(n, cosine, positions), rowsAt(n, sine, positions), depth, interleaved);
 }
 
 static Results rotaryEmbedding(NodeContext &n) {

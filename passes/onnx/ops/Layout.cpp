@@ -474,6 +474,8 @@ static Results reverseSequence(NodeContext &n) {
   Value length = n.b.broadcastDims(n.b.cast(lengths, n.b.i64()), plane, {0});
   Value source =
       n.b.select(n.b.compare(nn::CompareKind::Lt, t, length), n.b.add(n.b.sub(length, t), -1.0), t);
+  if (!n.b.checkPlaces(source, plane[1]))
+    return {};
   Value rows = n.b.make<nn::GatherOp>(x, n.b.unsqueeze(source, {2}), NnBuilder::Shape({*time}),
                                       NnBuilder::Shape({*batch}), NnBuilder::Shape({0}));
   // The result has dims batch, time, then the others in order.

@@ -24,6 +24,13 @@ static Value negativeLogLikelihood(NodeContext &n, Value logits, Value target, V
     counted = n.b.compare(nn::CompareKind::Ne, target, double(n.integer("ignore_index", 0)));
     target = n.b.select(counted, target, n.b.fullLike(target, 0));
   }
+  // Without those that do not count.
+  int64_t classes = n.b.shapeOf(logits)[1];
+  if (!n.b.checkPlaces(target, classes))
+    return Value();
+  if (weight && n.b.shapeOf(weight) != NnBuilder::Shape({classes}))
+    return n.fail("the weight must have one entry for each of " + llvm::Twine(classes) +
+                  " classes");
   SmallVector<int64_t> dims = n.b.range(0, rank), targetDims = n.b.range(0, rank - 1);
   dims.erase(dims.begin() + 1);
   Value chosen = n.b.make<nn::GatherOp>(logits, n.b.unsqueeze(target, {rank - 1}),

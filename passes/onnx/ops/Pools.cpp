@@ -139,7 +139,7 @@ static Results maxUnpool(NodeContext &n) {
                     pads[dim] - pads[dim + rank]);
   int64_t size = n.b.sizeOf(n.b.shapeOf(x));
   Value target = n.b.full({n.b.sizeOf(shape)}, n.b.elementOf(x), 0);
-  if (!target)
+  if (!target || !n.b.checkPlaces(indices, n.b.sizeOf(shape)))
     return {};
   Value result = n.b.make<nn::ScatterOp>(
       target.getType(), nn::ScatterKind::Assign, target, n.b.reshape(indices, {size, 1}),

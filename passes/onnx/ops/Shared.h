@@ -21,6 +21,9 @@ mlir::Value joinHeads(NodeContext &n, mlir::Value x);
 mlir::Value rotate(NodeContext &n, mlir::Value x, mlir::Value cosine, mlir::Value sine,
                    int64_t depth, bool interleaved);
 
+/// The rows of a table that a tensor of positions names; fails for a known one beyond the table.
+mlir::Value rowsAt(NodeContext &n, mlir::Value table, mlir::Value positions);
+
 /// `nn.attention` of B x H x S x D; what is added to the scores may be null, or
 /// broadcasts.
 mlir::Value attend(NodeContext &n, mlir::Value q, mlir::Value k, mlir::Value v, mlir::Value bias,
