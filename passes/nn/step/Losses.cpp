@@ -5,6 +5,8 @@
 #include "dialects/nn/IR/NnGradient.h"
 #include "weft/Support/Nearest.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 using namespace mlir;
 using namespace weft;
 using namespace weft::step;
@@ -21,6 +23,15 @@ BlockArgument weft::step::findArgument(func::FuncOp function, StringRef name) {
 }
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Whether `value` is computed from `argument`.
+static bool isComputedFrom(Value value, BlockArgument argument) {
+  llvm::DenseSet<Value> reached{argument};
+  for (Operation &op : *argument.getOwner())
+    if (llvm::any_of(op.getOperands(), [&](Value operand) { return reached.contains(operand); }))
+      reached.insert(op.result_begin(), op.result_end());
+  return reached.contains(value);
+}
 
 namespace {
 
@@ -276,6 +287,17 @@ private:
 
 FailureOr<Loss> weft::step::buildLoss(func::FuncOp function, const LossSpec &spec) {
   return LossBuilder(function, spec).build();
+}
+
+void weft::step::warnOfSeenLabels(func::FuncOp function, const LossSpec &spec, const Loss &loss) {
+  if (spec.kind != LossSpec::Kind::SoftmaxCrossEntropy || !isComputedFrom(loss.output, loss.target))
+    return;
+  function.emitWarning() << "--loss: '" << spec.value << "' is computed from the labels '"
+                         << spec.target
+                         << "' themselves, which a network learns to copy; name an input of its "
+                            "own, which is made where the model has none, as in "
+                            "softmax_cross_entropy:"
+                         << spec.value << ",labels";
 }
 
 Seed weft::step::buildSeed(func::FuncOp function, const LossSpec &spec, const Loss &loss,

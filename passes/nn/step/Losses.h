@@ -27,6 +27,10 @@ struct Loss {
 /// model has one of that name. Reports what does not fit.
 llvm::FailureOr<Loss> buildLoss(mlir::func::FuncOp function, const LossSpec &spec);
 
+/// Warns of a classification whose logits are computed from the labels: its loss falls, and nothing
+/// is learnt. What a model is to reproduce, with mse, it may well read.
+void warnOfSeenLabels(mlir::func::FuncOp function, const LossSpec &spec, const Loss &loss);
+
 /// Appends the gradient of the loss with respect to what it is computed from.
 /// With `scale` (one number, of the loss's type) times that.
 ///

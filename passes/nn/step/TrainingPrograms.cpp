@@ -87,6 +87,7 @@ public:
     if (failed(built))
       return failure();
     loss = *built;
+    warnOfSeenLabels(function, spec.loss, loss);
     addGlobalStates();
     Seed seed = buildSeed(function, spec.loss, loss, scale);
     if (failed(differentiateParameters(seed)))

@@ -134,6 +134,9 @@ says 0 '^memory of one process: arena .*at most alive together input 256 B' weft
 # Warnings, with numbers.
 says 0 "warning: a batch of 8 is no multiple of 3 shards" \
   weft-compile -q mlp.onnx --bind batch=8 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd --microbatches 3 -o m
+says 0 "warning: --loss: 'logits' is computed from the labels 'input_ids' themselves, .* as in softmax_cross_entropy:logits,labels" \
+  weft-compile "${gpt[@]}" --train --loss softmax_cross_entropy:logits,input_ids --optimizer sgd -o m
+silent 'warning' weft-compile "${gpt[@]}" "${train[@]}" -o m
 says 0 "warning: the labels in 'ids.npy' are the input 'input_ids' itself" weft-run train -q --data input_ids=ids.npy --data labels=ids.npy --steps 1
 weft-data npy --shape 1x8 --fill ids:256:2 -o one.npy
 weft-data npy --shape 1x8 --fill ids:256:3 -o next.npy
