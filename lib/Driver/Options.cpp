@@ -10,6 +10,7 @@
 #include "weft/Pipeline/Generate.h"
 #include "weft/Planner/Plan.h"
 #include "weft/Sharding/Mesh.h"
+#include "weft/Support/Nearest.h"
 #include "weft/Target/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -120,11 +121,22 @@ std::string takeCluster(const std::string &fileOrName, Options &options) {
   std::string error;
   std::optional<std::string> text = textOfCluster(fileOrName, error);
   if (!text)
-    return error;
+    return error + didYouMean(fileOrName, namesOfClusters());
   std::string named = fileOfCluster(fileOrName);
   options.clusterFile = llvm::sys::fs::exists(fileOrName) ? fileOrName : named;
   options.cluster = std::move(*text);
   return "";
+}
+
+std::string takeTarget(const std::string &text, std::string &target) {
+  target = text;
+  if (lookupTarget(text))
+    return "";
+  std::string all = targetNames();
+  llvm::SmallVector<llvm::StringRef> parts;
+  llvm::StringRef(all).split(parts, ", ");
+  std::vector<std::string> names(parts.begin(), parts.end());
+  return "'" + text + "' is not one of: " + all + didYouMean(text, names);
 }
 
 std::string takePhase(const std::string &text, Phase &target) {
@@ -338,11 +350,8 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
                            "what it runs on: cpu (default); cuda:CHIP (sm_80, sm_90, sm_90a, "
                            "sm_100, sm_120; cuda is sm_90), one GPU a rank; or cuda:host, CUDA's "
                            "kernels executed by this processor, slowly, with every access checked",
-                           [&options](const std::string &text) -> std::string {
-                             options.compile.phases.target = text;
-                             if (lookupTarget(text))
-                               return "";
-                             return "'" + text + "' is not one of: " + targetNames();
+                           [&options](const std::string &text) {
+                             return takeTarget(text, options.compile.phases.target);
                            }));
   acts.at(Phase::Executable,
           flags.text("--processor", "NAME", "as LLVM names it (default native: this machine's)",

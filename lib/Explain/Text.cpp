@@ -3,6 +3,7 @@
 #include "weft/Explain/Classes.h"
 #include "weft/Explain/Explain.h"
 #include "weft/Support/Diagnostics.h"
+#include "weft/Support/Nearest.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Regex.h"
@@ -342,7 +343,11 @@ private:
 
 void printMatching(const Document &document, llvm::StringRef nodes, llvm::raw_ostream &out) {
   llvm::Regex regex(nodes);
-  auto matches = [&](llvm::StringRef name) { return regex.match(name); };
+  std::set<std::string> names;
+  auto matches = [&](llvm::StringRef name) {
+    names.insert(name.str());
+    return regex.match(name);
+  };
   bool any = false;
   for (const Program &program : document.programs) {
     printHeadline(program, out);
@@ -364,8 +369,11 @@ void printMatching(const Document &document, llvm::StringRef nodes, llvm::raw_os
         any = true;
       }
   }
-  if (!any)
-    out << "no node or state has a name that matches '" << nodes << "'; --explain=full lists all\n";
+  if (any)
+    return;
+  std::string near = weft::didYouMeanByPattern(nodes, llvm::to_vector(names));
+  out << "no node or state has a name that matches '" << nodes << "'"
+      << (near.empty() ? "; --explain=full lists all" : near) << '\n';
 }
 
 /// A sum over shards of activations, after which all ranks hold the same.

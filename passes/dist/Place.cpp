@@ -151,13 +151,9 @@ private:
     if (!rule.before.empty())
       return "has no effect: '" + rule.before + "' comes first for '" + rule.taken +
              "' and all else that it matches";
-    // Letters of the expression are near enough to those of the name.
-    std::string plain;
-    for (char c : rule.text.substr(0, rule.text.rfind('=')))
-      if (!StringRef("^$*+?()[]\\|").contains(c))
-        plain += c;
     std::vector<std::string> names = allNames();
-    std::string near = didYouMean(StringRef(plain).trim('.'), names);
+    StringRef pattern = StringRef(rule.text).take_front(rule.text.rfind('='));
+    std::string near = didYouMeanByPattern(pattern, names);
     return "matches no value" + (near.empty() ? "; there are " + listNames(names) : near);
   }
 

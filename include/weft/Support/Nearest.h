@@ -14,6 +14,10 @@ namespace weft {
 /// `word`, or nothing.
 std::string didYouMean(llvm::StringRef word, llvm::ArrayRef<std::string> known);
 
+/// The same of a regular expression that matches none of `known`: its letters are compared with the
+/// names, and with as much of them, from one '.' or '/' to another, as it has between such itself.
+std::string didYouMeanByPattern(llvm::StringRef pattern, llvm::ArrayRef<std::string> known);
+
 /// "'a', 'b' and 3 more": the first `most` of a list.
 std::string listNames(llvm::ArrayRef<std::string> names, size_t most = 8);
 

@@ -43,8 +43,7 @@ std::optional<std::string> weft::textOfCluster(const std::string &fileOrName, st
   bool isThere = fs::exists(fileOrName, code);
   std::string file = isThere ? fileOrName : fileOfCluster(fileOrName);
   if (file.empty() && fileOrName.find('/') == std::string::npos) {
-    error = "there is neither a file '" + fileOrName +
-            "' nor a cluster of that name; those with names are ";
+    error = "'" + fileOrName + "' is neither a file nor a cluster's name; those with names are ";
     for (const std::string &name : namesOfClusters())
       error += (error.back() == ' ' ? "" : ", ") + name;
     return std::nullopt;

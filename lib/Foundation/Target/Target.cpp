@@ -4,6 +4,7 @@
 
 #include "weft/Interfaces/HostTensor.h"
 #include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Support/Nearest.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -79,6 +80,7 @@ const Target *weft::targetOf(ModuleOp module) {
   const Target *target = lookupTarget(wanted);
   if (!target)
     module.emitError() << "the program is for target '" << wanted
-                       << "', which is not one of: " << targetNames();
+                       << "', which is not one of: " << targetNames()
+                       << didYouMean(wanted, llvm::to_vector(llvm::make_first_range(registry())));
   return target;
 }

@@ -4,6 +4,7 @@
 
 #include "dialects/nn/IR/NnGradient.h"
 #include "passes/nn/step/Optimizers.h"
+#include "weft/Support/Nearest.h"
 #include "weft/runtime/Metadata.h"
 
 #include "mlir/IR/Matchers.h"
@@ -136,25 +137,24 @@ private:
     }
     for (auto [k, found] : llvm::enumerate(used))
       if (!found)
-        return function.emitError()
-               << (k < spec.groups.size() ? "--param-group '" : "--freeze '")
-               << (k < spec.groups.size() ? spec.groups[k].pattern
-                                          : spec.freeze[k - spec.groups.size()])
-               << "' matches no weight; weights have names as " << exampleNames();
+        return matchesNone(k < spec.groups.size() ? "--param-group" : "--freeze",
+                           k < spec.groups.size() ? spec.groups[k].pattern
+                                                  : spec.freeze[k - spec.groups.size()]);
     if (parameters.empty())
       return function.emitError() << "no weight is left to train";
     return success();
   }
 
-  std::string exampleNames() {
-    std::string text;
-    for (unsigned i = 0, shown = 0; i < function.getNumArguments() && shown < 3; ++i)
-      if (isTrainable(i)) {
-        text += (text.empty() ? "'" : ", '") +
-                function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr).getValue().str() + "'";
-        ++shown;
-      }
-    return text;
+  LogicalResult matchesNone(StringRef flag, StringRef pattern) {
+    std::vector<std::string> names;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (isTrainable(i))
+        names.push_back(function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr).getValue().str());
+    std::string near = didYouMeanByPattern(pattern, names);
+    constexpr size_t kExamples = 3;
+    if (near.empty())
+      near = "; weights have names as " + listNames(ArrayRef(names).take_front(kExamples));
+    return function.emitError() << flag << " '" << pattern << "' matches no weight" << near;
   }
 
   //===--- States ---------------------------------------------------------===//

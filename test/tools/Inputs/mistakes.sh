@@ -49,6 +49,22 @@ says 1 "has no output 'logit'; its outputs are 'logits'; did you mean 'logits'" 
   weft-compile -q mlp.onnx --bind batch=8 --train --loss softmax_cross_entropy:logit,labels --optimizer sgd -o m
 says 1 "no state, input or output 'transformer.wte.weigth'.*did you mean 'transformer.wte.weight'" \
   weft-run train --show-placement transformer.wte.weigth
+# Patterns, of whole names and of parts of them.
+for pattern in mlp.c_fcc.weight h.0.mlp.c_fc.weigth /h.0/mlp/c_fcc; do
+  says 1 "'$pattern=dim0:tp' matches no value; did you mean '(mlp.c_fc.weight|h.0.mlp.c_fc.weight|/h.0/mlp/c_fc)'" \
+    weft-compile "${gpt[@]}" --mesh tp=2 -o m --place "$pattern=dim0:tp"
+done
+says 1 "'qqqq.rrrr=dim0:tp' matches no value; there are '/lm_head/MatMul', .* and [0-9]+ more" \
+  weft-compile "${gpt[@]}" --mesh tp=2 -o m --place qqqq.rrrr=dim0:tp
+says 1 "--freeze 'transformer.wte.weigth' matches no weight; did you mean 'transformer.wte.weight'" \
+  weft-compile "${gpt[@]}" "${train[@]}" -o m --freeze transformer.wte.weigth
+says 1 "--param-group 'wte.weigth' matches no weight; did you mean 'wte.weight'" \
+  weft-compile "${gpt[@]}" "${train[@]}" -o m --param-group wte.weigth:lr_scale=2
+says 0 "no node or state has a name that matches 'wte.weigth'; did you mean 'wte.weight'" \
+  weft-compile "${gpt[@]}" --dry-run --explain=wte.weigth
+says 2 "--cluster 'a100-80g' is neither a file nor a cluster's name; .*; did you mean 'a100-80gb'" \
+  weft-compile "${gpt[@]}" -o m --cluster a100-80g
+says 2 "--target 'cuda:hots' is not one of: cpu, .*; did you mean 'cuda:host'" weft-compile "${gpt[@]}" -o m --target cuda:hots
 says 2 "has no input 'inputids'.*did you mean 'input_ids'" weft-run train --data inputids=ids.npy --steps 1
 says 0 '^  --mesh AXIS=N' weft-compile --help=mesh
 for tool in weft-compile weft-run weft-translate weft-data weft-opt weft-reduce weft-lsp-server; do
@@ -85,6 +101,8 @@ weft-compile -q mlp.onnx --bind batch=8 --mesh dp=2 --compile-to sharded -o shar
 sed 's/weft.phase/weft.target = "none", weft.phase/' sharded.mlir >wrong-target.mlir
 sed 's/weft.phase/weft.cluster = "{", weft.phase/' sharded.mlir >wrong-cluster.mlir
 says 1 "which is not one of: cpu" weft-compile wrong-target.mlir
+sed 's/weft.phase/weft.target = "cuda:hots", weft.phase/' sharded.mlir >near-target.mlir
+says 1 "target 'cuda:hots', which is not one of: cpu, .*; did you mean 'cuda:host'" weft-compile near-target.mlir
 says 1 "'weft.cluster': line 1: Expected identifier, got: {" weft-compile wrong-cluster.mlir
 
 # --bind.
@@ -181,7 +199,7 @@ says 5 "a process needs 1664 bytes, more than the limit of 1024; use more proces
 says 2 "'cudda' is not one of: cpu, cuda" "${mesh[@]}" dp=2 --target cudda
 says 2 "'skylakeish' is no processor that LLVM knows; names near it: skylake; x86-64-v3 suits most" "${mesh[@]}" dp=2 --processor skylakeish
 says 1 "--plan 'none': cannot be read: No such file or directory" "${mesh[@]}" dp=2 --plan none
-says 2 "neither a file 'none' nor a cluster of that name; those with names are a100" weft-compile mlp.onnx --bind batch=8 --auto --cluster none
+says 2 "--cluster 'none' is neither a file nor a cluster's name; those with names are a100" weft-compile mlp.onnx --bind batch=8 --auto --cluster none
 says 2 "how many devices of cluster 'standard'\? give --devices N" weft-plan mlp.onnx --bind batch=8
 says 1 "--profile 'none': cannot be read: No such file or directory" weft-plan gpt.onnx --bind batch=2,seq=8 "${train[@]}" --evaluate dp=2 --profile none
 says 2 "no kind of schedule 'tuesday'; there is search, file:FILE, .*1f1b" weft-schedule tuesday --ranks 2 --microbatches 2
