@@ -28,7 +28,7 @@ expect 2 "there is no flag '--frob'" "$tool" --frob 1
 cat >"$work/values.sh" <<'END'
 tail -c "$2" "$1" | od -An -v "-t$3" | tr -s ' \n' ' '
 END
-expect 0 '' "$tool" npy --shape 2x3 --fill range -o "$work/r.npy"
+expect 0 '' "$tool" npy --shape 2x3 --fill range --output "$work/r.npy"
 expect 0 "'descr': '<f4', 'fortran_order': False, 'shape': \(2, 3,\)" head -n 1 "$work/r.npy"
 expect 0 '^ 0 1 2 3 4 5 $' sh "$work/values.sh" "$work/r.npy" 24 f4
 expect 0 '^.*r.npy: 2x3 f32 = \[0, 1, 2, 3, 4, 5\]$' "$tool" show "$work/r.npy"
