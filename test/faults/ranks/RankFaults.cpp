@@ -47,6 +47,7 @@ struct Fault {
 
 struct Count {
   int trials = 0, hits = 0, failures = 0;
+  bool isTimed = false;            // by a clock, so that it may come too late
   double slowest = 0, seconds = 0; // until all was gone; in all, of trials
 };
 
@@ -85,7 +86,7 @@ public:
   }
 
   int report(bool hasMpi) const {
-    int failures = 0, hits = 0, trials = 0;
+    int failures = 0, hits = 0, trials = 0, timed = 0, late = 0;
     for (const auto &[text, count] : counts) {
       std::printf("%-48s %3d trials of %.1f s, %3d hit, slowest %.2f s, %d failed\n", text.c_str(),
                   count.trials, count.seconds / count.trials, count.hits, count.slowest,
@@ -93,13 +94,19 @@ public:
       failures += count.failures;
       hits += count.hits;
       trials += count.trials;
+      timed += count.isTimed ? count.trials : 0;
+      late += count.isTimed ? count.trials - count.hits : 0;
     }
     std::printf("%d trials, %d hit, %d failures\n", trials, hits, failures);
-    if (hits * 2 < trials)
-      std::printf("FAILED: most faults came too late\n");
+    // Of few, beside other tests, many may; not every program has each command at which to stall.
+    bool hitsEnough = hits * 2 >= trials && (!setting.full || late * 20 <= timed);
+    if (!hitsEnough)
+      std::printf("FAILED: %d of %d signals came too late, and %d of %d faults hit nothing; of all "
+                  "half must hit, in full 95 in 100 signals\n",
+                  late, timed, trials - hits, trials);
     if (hasMpi && sharing == 0)
       std::printf("FAILED: no job was seen to share memory by files\n");
-    return failures == 0 && hits * 2 >= trials && (!hasMpi || sharing > 0) ? 0 : 1;
+    return failures == 0 && hitsEnough && (!hasMpi || sharing > 0) ? 0 : 1;
   }
 
 private:
@@ -117,7 +124,10 @@ private:
     std::vector<pid_t> victims;
     if (!fault.stalls())
       victims = aim(trial, fault, rank, random);
-    update(fault, [](Count &count) { ++count.trials; });
+    update(fault, [&](Count &count) {
+      ++count.trials;
+      count.isTimed = !fault.stalls();
+    });
     if (victims.empty() && !fault.stalls())
       return; // it was over before
     std::vector<std::string> files = trial.leftovers();
