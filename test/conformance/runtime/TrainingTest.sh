@@ -148,6 +148,10 @@ resume same "$one" "$one"
 resume grown "$one" "$grid"
 resume shrunk "$four" "$two"
 expect 1 "holds checkpoints of an earlier run; go on with --resume" "$one" "${train[@]}" --save "$work/save"
+# What cannot be saved at the end is lost, and the exit code says so.
+cp -r "$work/save" "$work/blocked" && echo "in the way" >"$work/blocked/step-00000042"
+expect 1 "error: checkpoint of step 42: .* cannot be renamed: Not a directory; the last complete one is '$work/blocked/step-0*40'" \
+  "$one" --data-tokens "$text:byte" --steps 42 --resume "$work/blocked" --save "$work/blocked"
 # One command line for the first start and for all others.
 again=("$two" "${train[@]}" --save "$work/again" --resume "$work/again")
 expect 0 "'$work/again' holds no checkpoint yet; starting anew" "${again[@]}"

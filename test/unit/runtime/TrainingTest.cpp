@@ -433,6 +433,28 @@ TEST(Training, TheLastSaveOutlivesAFailureBeforeIt) {
   std::filesystem::remove_all(options.save);
 }
 
+// Training that cannot keep what it has learnt has failed.
+TEST(Training, ALastSaveThatFailsIsAFailure) {
+  Sample s(2, 1);
+  TrainingOptions options;
+  options.steps = 30;
+  options.saveEvery = 10;
+  options.dataTokens = s.file("text.bin", std::vector<uint8_t>(300, 'a')) + ":byte";
+  options.save = s.folder + "/checkpoints";
+  options.onStep = [&](int64_t step) {
+    if (step == 25)
+      std::ofstream(options.save + "/step-00000030") << "in the way";
+  };
+  testing::internal::CaptureStderr();
+  Status status = train(s.session, options, true);
+  std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(status.code(), StatusCode::UserError);
+  EXPECT_NE(status.text().find("checkpoint of step 30"), std::string::npos) << status.text();
+  EXPECT_EQ(told.find("saved "), std::string::npos) << told;
+  EXPECT_TRUE(std::filesystem::exists(options.save + "/step-00000020/manifest.json"));
+  std::filesystem::remove_all(options.save);
+}
+
 TEST(Training, ALossThatIsNotFiniteEndsIt) {
   Sample s(2, 1);
   // The sample diverges at step 1000.
