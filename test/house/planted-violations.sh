@@ -56,6 +56,7 @@ for i in {1..16}; do plant "runtime/lib/planted/$i.h" '// Planted.' 'runtime/lib
 plant lib/Foundation/Support/Planted.cpp "bool said = emitError(\"planted $(printf 'where %s looks' nobody)\");" 'texts of errors are in no test'
 plant passes/rt/Planted.cpp 'bool planted(std::string &error);' 'parameters carry a reason as a text'
 plant lib/Foundation/Support/Told.cpp 'auto &told = errs() << "planted: error: ";' 'lib/Foundation/Support/Told.cpp:1'
+plant tools/planted/Main.cpp 'int main() {}' 'tools/planted/Main.cpp'
 plant tools/quickstart.sh 'show "$bin/weft-planted"' 'weft-planted'
 plant test/passes/planted.mlir '// CHECK: nothing' 'test/passes/planted.mlir'
 plant test/passes/split.mlir "$(printf '// RUN: true\n// %s\n' -----)" 'test/passes/split.mlir'
