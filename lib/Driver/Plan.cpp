@@ -48,7 +48,8 @@ public:
         inputs.push_back(file);
     if (int code = checkOutput(inputs))
       return code;
-    progress.emplace(true, asked.layout.empty() ? "planning" : "evaluating the layout");
+    progress.emplace(!asked.program.quiet,
+                     asked.layout.empty() ? "planning" : "evaluating the layout");
     FailureOr<Compilation> loaded =
         Compilation::load(options.model, context, /*allowMissingData=*/true);
     if (failed(loaded))

@@ -134,6 +134,7 @@ FlagTable tableFor(PlanOptions &options) {
   flags.toggle("--json", "the answer as one JSON document (docs/plan.md)", options.isJson);
   flags.toggle("-v|--verbose", "what passes decided, and the operation behind each message",
                options.program.verbose);
+  flags.toggle("-q|--quiet", "only results, warnings and errors", options.program.quiet);
   addProgramFlags(flags, acts, options.program);
   flags.refused("--mesh", "here the layout that is asked about is the value of --evaluate");
   flags.epilogue(kEnd);
@@ -225,8 +226,9 @@ weft::driver::parsePlanOptions(const std::vector<std::string> &arguments) {
     if (llvm::Error wrong = readTrace(options.traceFile, options.trace))
       return wrong;
   // The program knows its layout by the name that weft-compile has for it.
-  static const char *const kOwn[] = {"--evaluate",  "--profile", "--json",  "-v",       "--verbose",
-                                     "--calibrate", "--comm",    "--trace", "--report", "--why"};
+  static const char *const kOwn[] = {"--evaluate", "--profile",   "--json", "-v",
+                                     "--verbose",  "--calibrate", "--comm", "--trace",
+                                     "--report",   "--why",       "-q"};
   llvm::erase_if(options.program.given, [](const GivenFlag &given) {
     return llvm::is_contained(kOwn, given.flag) || llvm::is_contained(kOfChoice, given.flag);
   });

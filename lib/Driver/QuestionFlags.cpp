@@ -23,7 +23,7 @@ std::string takeFixed(const std::string &text, std::map<std::string, int64_t> &f
     auto [axis, size] = part.split('=');
     int64_t count = 0;
     if (!llvm::is_contained(kAxes, axis.str()))
-      return "names axis '" + axis.str() + "', which " + FlagTable::notAmong(axis.str(), kAxes);
+      return "AXIS " + FlagTable::notAmong(axis.str(), kAxes);
     if (size.getAsInteger(10, count) || count < 1)
       return "wants AXIS=N,..., such as tp=4, not '" + text + "'";
     fixed[axis.str()] = count;

@@ -30,6 +30,7 @@ double percentile(const std::vector<double> &sorted, double share) {
 Status weft::runtime::bench(weft_session *session, const ProgramView &p, const char *program,
                             const CommandLine &options, bool speaks) {
   using Clock = std::chrono::steady_clock;
+  bool chats = speaks && !options.quiet;
   auto once = [&](double &seconds) {
     Clock::time_point start = Clock::now();
     Status status = checked([&](weft_status *s) { return weft_run(session, program, s); });
@@ -45,17 +46,17 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p, const c
   for (int i = 1; i < kWarmups; ++i)
     WEFT_TRY(once(warm));
   if (std::string remark = session->ranks[0]->device().takeRemark(); !remark.empty())
-    say(speaks, "%s: %s", program, remark.c_str());
+    say(chats, "%s: %s", program, remark.c_str());
   WEFT_TRY(everywhere(warm)); // all processes must run equally often
   int runs = int(
       std::clamp(kMeasureSeconds / std::max(warm, 1e-7), double(kLeastRuns), double(kMostRuns)));
-  say(speaks, "timing %d runs after %d for warm-up", runs, kWarmups);
+  say(chats, "timing %d runs after %d for warm-up", runs, kWarmups);
   weft_statistics before, after;
   SentMeter meter(*session);
   weft_get_statistics(session, &before);
   std::vector<double> times(static_cast<size_t>(runs));
   {
-    Progress progress(speaks && !options.quiet, "timing", uint64_t(runs));
+    Progress progress(chats, "timing", uint64_t(runs));
     for (double &time : times) {
       WEFT_TRY(once(time));
       progress.add(1);

@@ -73,6 +73,8 @@ Status parseFill(const std::string &text, int64_t count, Filling &fill) {
   uint64_t number = 0, seed = 0;
   if (name == "zeros" && colon == std::string::npos) {
     fill.value = [](int64_t) { return 0.0; };
+  } else if (name == "ones" && colon == std::string::npos) {
+    fill.value = [](int64_t) { return 1.0; };
   } else if (name == "range" && colon == std::string::npos) {
     fill.value = [](int64_t at) { return double(at); };
     fill.largest = double(std::max<int64_t>(count - 1, 0));
@@ -85,9 +87,8 @@ Status parseFill(const std::string &text, int64_t count, Filling &fill) {
     fill.usual = DType::I64;
     fill.largest = double(number - 1);
   } else {
-    return usage("--fill wants zeros, range, random[:SEED] or ids:N[:SEED], "
-                 "not '" +
-                 text + "'");
+    return usage("--fill wants zeros, ones, range, random[:SEED] or ids:N[:SEED], not '" + text +
+                 "'");
   }
   return {};
 }

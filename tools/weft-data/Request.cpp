@@ -108,11 +108,12 @@ private:
                           return "";
                         },
                         typeNames()));
-    goWith({"npy"},
-           flags.text("--fill", "HOW",
-                      "zeros (default); range: 0, 1, 2 ...; random[:SEED]: even over [-1, 1); "
-                      "ids:N[:SEED]: whole numbers from 0 to N-1",
-                      request.npy.fill));
+    goWith(
+        {"npy"},
+        flags.text("--fill", "HOW",
+                   "zeros (default); ones; range: 0, 1, 2 ...; random[:SEED]: even over [-1, 1); "
+                   "ids:N[:SEED]: whole numbers from 0 to N-1",
+                   request.npy.fill));
   }
 
   void addOfTexts() {

@@ -48,21 +48,25 @@ Status DataFile::openTokens(const std::string &spec, std::unique_ptr<DataFile> &
   file->type = named.type;
   file->name = named.path;
   const std::string &path = file->name;
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (descriptor < 0)
     return Status::user("token file '" + path + "' cannot be read: " + std::strerror(errno) +
                         (path == spec && spec.find(':') != std::string::npos
                              ? "; token types are :u16, :u32 and :byte"
                              : ""));
   struct stat info;
-  if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
+  bool isRegular = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
+  if (isRegular && info.st_size > 0) {
     file->mappedBytes = size_t(info.st_size);
     void *memory = mmap(nullptr, file->mappedBytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
     file->mapping = memory == MAP_FAILED ? nullptr : memory;
   }
   close(descriptor);
+  if (!isRegular)
+    return Status::user("token file '" + path +
+                        "' is not a regular file; write what it gives into one");
   if (!file->mapping)
-    return Status::user("token file '" + path + "' is empty or not a regular file");
+    return Status::user("token file '" + path + "' is empty or cannot be mapped");
   unsigned bytes = dtypeBytes(file->type);
   if (file->mappedBytes % bytes != 0)
     return Status::user("token file '" + path + "' has " + std::to_string(file->mappedBytes) +

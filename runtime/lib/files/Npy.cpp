@@ -90,19 +90,22 @@ int64_t NpyFile::numElements() const {
 
 Status NpyFile::open(const std::string &path, NpyFile &file) {
   auto bad = [&](const std::string &what) { return Status::user("'" + path + "' " + what); };
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (descriptor < 0)
     return bad(std::string("cannot be read: ") + std::strerror(errno));
   struct stat info;
   NpyFile result;
-  if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
+  bool isRegular = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
+  if (isRegular && info.st_size > 0) {
     result.mappedBytes = size_t(info.st_size);
     void *memory = mmap(nullptr, result.mappedBytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
     result.mapping = memory == MAP_FAILED ? nullptr : memory;
   }
   close(descriptor);
+  if (!isRegular)
+    return bad("is not a regular file; write what it gives into one");
   if (!result.mapping)
-    return bad("is empty or not a regular file");
+    return bad("is empty or cannot be mapped");
   const auto *bytes = static_cast<const unsigned char *>(result.mapping);
   if (result.mappedBytes < 10 || std::memcmp(bytes, "\x93NUMPY", 6) != 0)
     return bad("is not a .npy file");

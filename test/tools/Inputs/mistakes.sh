@@ -256,7 +256,7 @@ says 1 "input 'x' must be 8x8 f32, but 'ids.npy' is 2x8 i64; convert the file" w
 says 2 "the program is for 1 ranks, not 2; run it with -n 1, or compile it with another --mesh" weft-run mlp -n 2 --input x=x8.npy
 says 1 "cannot write the standard output: No space left" bash -c 'weft-compile mlp.onnx --bind batch=8 --explain -q -o m >/dev/full'
 says 2 "--shape wants sizes like 8x64, or scalar, not '0'" weft-data npy --shape 0 -o z.npy
-says 2 "--fill wants zeros, range, random" weft-data npy --shape 2 --fill foo -o z.npy
+says 2 "--fill wants zeros, ones, range, random" weft-data npy --shape 2 --fill foo -o z.npy
 says 1 "'none' cannot be read: No such file" weft-data tokens none -o z
 
 # More processes than ranks would all do the same, and write the same files.

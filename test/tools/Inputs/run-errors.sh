@@ -32,7 +32,11 @@ printf abc >odd && : >empty
 tells 1 "'none.npy' is scalar and holds no sample: the first dimension of data counts samples" weft-run train --steps 1 --data input_ids=none.npy
 tells 1 "'two.npy' has 2 samples, 'four.npy' 4; data files are read side by side" \
   weft-run train --steps 1 --data input_ids=four.npy --data labels=two.npy
-tells 1 "token file 'empty' is empty or not a regular file" weft-run train --steps 1 --data-tokens empty:u16
+tells 1 "token file 'empty' is empty or cannot be mapped" weft-run train --steps 1 --data-tokens empty:u16
+tells 1 "'empty' is empty or cannot be mapped" weft-run mlp --input x=empty
+mkfifo pipe
+tells 1 "token file 'pipe' is not a regular file; write what it gives into one" timeout 60 weft-run train --steps 1 --data-tokens pipe:byte
+tells 1 "'pipe' is not a regular file; write what it gives into one" timeout 60 weft-run mlp --input x=pipe
 tells 1 "token file 'odd' has 3 bytes, which is no multiple of the 2 of a token; say :u16, :u32 or :byte behind its name" \
   weft-run train --steps 1 --data-tokens odd:u16
 tells 1 "is it a file of bytes? Then say 'text:byte'" weft-run train --steps 1 --data-tokens text
@@ -40,6 +44,7 @@ tells 1 "input 'x' must be 8x8 f32, but 'x9.npy' is 9x8 f32; bind the sizes when
 tells 2 "npy wants --shape AxBxC and -o FILE.npy" weft-data npy -o x.npy
 tells 2 "--fill random is of numbers between -1 and 1, which i64 has not; write ids:N for whole ones" \
   weft-data npy --shape 2 --fill random --dtype i64 -o x.npy
+tells 2 "--fill wants zeros, ones, range, random[:SEED] or ids:N[:SEED], not 'twos'" weft-data npy --shape 2 --fill twos -o x.npy
 tells 2 "there is no tokenizer 'bpe'; byte is the only one: each byte of the text is a token" weft-data tokens text --tokenizer bpe -o x
 tells 2 "-o and --plot name the same file" weft-schedule 1f1b --ranks 2 --microbatches 2 -o s --plot s
 
