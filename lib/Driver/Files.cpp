@@ -3,11 +3,9 @@
 #include "weft/Driver/Driver.h"
 
 #include "dialects/onnx/IR/Onnx.h"
-#include "weft/Compiler/Phases.h"
 #include "weft/Support/OutputFile.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -100,9 +98,4 @@ llvm::Error driver::checkOutputs(const Options &options, ArrayRef<std::string> i
       return wrong;
   }
   return llvm::Error::success();
-}
-
-std::string driver::flagsText(ModuleOp module) {
-  auto flags = module->getAttrOfType<ArrayAttr>(kFlagsAttr);
-  return flags ? llvm::join(flags.getAsValueRange<StringAttr>(), " ") : "";
 }

@@ -187,6 +187,23 @@ std::string takeSchedule(const std::string &text, Options &options) {
   return FlagTable::notAmong(text, names);
 }
 
+std::string changeScheduleFile(const std::string &value, ChangeFile change) {
+  llvm::StringRef file = value;
+  return file.consume_front("file:") ? "file:" + change(file.str()) : value;
+}
+
+/// Of --bind.
+std::string changeConstants(const std::string &value, ChangeFile change) {
+  onnx::Bindings bindings;
+  if (!bindings.add(value).empty() || bindings.files.empty())
+    return value;
+  for (auto &[input, file] : bindings.files)
+    file = change(file);
+  return bindings.text();
+}
+
+std::string changeWhole(const std::string &value, ChangeFile change) { return change(value); }
+
 /// Whether a schedule is one for so many stages and microbatches is asked when there are stages.
 llvm::Error readSchedule(const std::string &file, std::string &target) {
   llvm::Expected<std::string> text = readText("--schedule", file);
@@ -210,8 +227,8 @@ llvm::Error readStageCosts(const std::string &file, std::string &target) {
 
 void addBinding(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("bind", "What the model leaves open");
-  acts.at(
-      Phase::Graph,
+  acts.atOfFiles(
+      Phase::Graph, changeConstants,
       flags.value("--bind", "NAME=N,...",
                   "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
                   "binds a nameless dim",
@@ -247,17 +264,18 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                       "take the batch in N parts, one after the other: memory for the activations "
                       "of one; gradients are added up, rows of results put in place",
                       options.compile.phases.microbatches, 1, 1 << 30));
-  acts.at(Phase::Local,
-          flags.value(
-              "--schedule", "NAME|file:F",
-              "in which order the stages of a pipeline (pp) run microbatches: 1f1b, gpipe, zb-h1, "
-              "zb-h2; "
-              "with two chunks of the model on each stage zb-v, dualpipev, with V interleaved:V; "
-              "search: an order that is found for the model's own times; or "
-              "what weft-schedule has written to a file; default: the one of the shortest step by "
-              "modelled times that fits --memory-limit (weft-plan: 1f1b)",
-              [&options](const std::string &text) { return takeSchedule(text, options); },
-              scheduleNames()));
+  acts.atOfFiles(
+      Phase::Local, changeScheduleFile,
+      flags.value(
+          "--schedule", "NAME|file:F",
+          "in which order the stages of a pipeline (pp) run microbatches: 1f1b, gpipe, zb-h1, "
+          "zb-h2; "
+          "with two chunks of the model on each stage zb-v, dualpipev, with V interleaved:V; "
+          "search: an order that is found for the model's own times; or "
+          "what weft-schedule has written to a file; default: the one of the shortest step by "
+          "modelled times that fits --memory-limit (weft-plan: 1f1b)",
+          [&options](const std::string &text) { return takeSchedule(text, options); },
+          scheduleNames()));
   acts.at(
       Phase::Staged,
       flags.value("--stages", "REGEX;..|blocks:N,..",
@@ -268,12 +286,13 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                     options.compile.phases.stages = text;
                     return llvm::toString(dist::checkStages(text));
                   }));
-  acts.at(Phase::Staged,
-          flags.text("--stage-costs", "FILE",
-                     "how long nodes take, for the cut into stages (pp) and the choice of a "
-                     "schedule: lines 'REGEX F=SECONDS [B=SECONDS] [W=SECONDS]' of all nodes that "
-                     "match, below 'weft stage costs 1'; default: the model of costs",
-                     options.stageCostsFile));
+  acts.atOfFiles(
+      Phase::Staged, changeWhole,
+      flags.text("--stage-costs", "FILE",
+                 "how long nodes take, for the cut into stages (pp) and the choice of a "
+                 "schedule: lines 'REGEX F=SECONDS [B=SECONDS] [W=SECONDS]' of all nodes that "
+                 "match, below 'weft stage costs 1'; default: the model of costs",
+                 options.stageCostsFile));
   acts.at(Phase::Sharded,
           flags.toggle(
               "--allow-idle-axes",
@@ -492,19 +511,23 @@ std::string weft::driver::takeMesh(const std::string &text, Mesh &target) {
   return "";
 }
 
-llvm::Error weft::driver::readFiles(Options &options) {
+llvm::Error weft::driver::readFiles(Options &options, Phase reached) {
+  auto isWanted = [&](const std::string &file, llvm::StringRef flag) {
+    return !file.empty() && flagActs().of(flag).last > reached;
+  };
   if (std::string wrong; !options.cluster.empty() && !readCluster(options.cluster, wrong))
     return fileError("--cluster", options.clusterFile, wrong);
   PhaseOptions &phases = options.compile.phases;
-  if (!options.scheduleFile.empty())
+  if (isWanted(options.scheduleFile, "--schedule"))
     if (llvm::Error wrong = readSchedule(options.scheduleFile, phases.schedule))
       return wrong;
-  return options.stageCostsFile.empty() ? llvm::Error::success()
-                                        : readStageCosts(options.stageCostsFile, phases.stageCosts);
+  if (isWanted(options.stageCostsFile, "--stage-costs"))
+    return readStageCosts(options.stageCostsFile, phases.stageCosts);
+  return llvm::Error::success();
 }
 
 llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string> &arguments,
-                                                   bool resumes) {
+                                                   std::optional<Phase> resumes) {
   Options options;
   ActsTable acts;
   FlagTable flags = tableFor(options, acts);
@@ -530,9 +553,9 @@ llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string
       all->planFile = options.planFile;
     return all;
   }
-  if (std::string wrong = checkOptions(options, resumes); !wrong.empty())
+  if (std::string wrong = checkOptions(options, resumes.has_value()); !wrong.empty())
     return llvm::createStringError(wrong);
-  if (llvm::Error wrong = readFiles(options))
+  if (llvm::Error wrong = readFiles(options, resumes.value_or(Phase::Import)))
     return wrong;
   return options;
 }

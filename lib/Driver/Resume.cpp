@@ -7,6 +7,7 @@
 #include "weft/Compiler/Phases.h"
 #include "weft/Cost/CostModel.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -32,6 +33,19 @@ std::string textOf(const GivenFlag &entry) {
   return entry.isSwitch ? entry.flag
                         : entry.flag + (llvm::StringRef(entry.flag).starts_with("--") ? "=" : " ") +
                               entry.value;
+}
+
+std::string absolute(const std::string &file) {
+  SmallString<256> path(file);
+  llvm::sys::fs::make_absolute(path);
+  llvm::sys::path::remove_dots(path);
+  return path.str().str();
+}
+
+GivenFlag withFiles(GivenFlag entry, ChangeFile change) {
+  if (ChangeFiles changeFiles = flagActs().of(entry.flag).changeFiles)
+    entry.value = changeFiles(entry.value, change);
+  return entry;
 }
 
 /// The flags that a program's text lists; nothing if it lists none.
@@ -75,8 +89,10 @@ std::string whyTooLate(llvm::StringRef flag, ModuleOp module, Phase at, const Op
   if (!recorded)
     return acts.last > at ? ""
                           : (flag + " has no effect any more: " + where + "; leave it out").str();
-  SmallVector<llvm::StringRef> before = valuesOf(*recorded, flag),
-                               now = valuesOf(given.given, flag);
+  FlagList asked;
+  for (const GivenFlag &entry : given.given)
+    asked.push_back(withFiles(entry, absolute));
+  SmallVector<llvm::StringRef> before = valuesOf(*recorded, flag), now = valuesOf(asked, flag);
   if (before == now || (before.empty() ? acts.presence : acts.value) > at)
     return "";
   std::string how = before.empty() ? ("without " + flag).str() : "";
@@ -111,10 +127,18 @@ void weft::driver::recordCommandLine(ModuleOp module, const std::string &model,
   SmallVector<Attribute> flags;
   for (const GivenFlag &entry : options.given)
     if (isOfTheProgram(entry.flag))
-      flags.push_back(builder.getStringAttr(textOf(entry)));
+      flags.push_back(builder.getStringAttr(textOf(withFiles(entry, absolute))));
   module->setAttr(kFlagsAttr, builder.getArrayAttr(flags));
   if (!options.cluster.empty())
     module->setAttr(kClusterAttr, builder.getStringAttr(options.cluster));
+}
+
+std::string weft::driver::flagsText(ModuleOp module) {
+  auto name = [](const std::string &file) { return llvm::sys::path::filename(file).str(); };
+  std::vector<std::string> texts;
+  for (const GivenFlag &entry : recordedFlags(module).value_or(FlagList()))
+    texts.push_back(textOf(withFiles(entry, name)));
+  return llvm::join(texts, " ");
 }
 
 llvm::Expected<Options> weft::driver::resumeOptions(ModuleOp module, Phase at,
@@ -140,5 +164,5 @@ llvm::Expected<Options> weft::driver::resumeOptions(ModuleOp module, Phase at,
     return llvm::createStringError("--compile-to " + phaseName(given.until) + ": '" + given.model +
                                    "' is at phase '" + phaseName(at) + "' already");
   merged.insert(merged.end(), arguments.begin(), arguments.end());
-  return parseOptions(merged, /*resumes=*/true);
+  return parseOptions(merged, /*resumes=*/at);
 }

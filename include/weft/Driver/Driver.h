@@ -36,8 +36,6 @@ using Outputs = std::vector<std::pair<llvm::StringRef, std::string>>;
 /// written, and takes the place of none of `inputs`.
 llvm::Error checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs,
                          const Outputs &more = {});
-/// The flags that the module records (recordCommandLine), for people to read.
-std::string flagsText(mlir::ModuleOp module);
 
 /// Writes `model`, at the phase `import`, into the file `path` with the placements
 /// that `sharded` recorded, and has no more then, as its first device configuration.

@@ -12,6 +12,7 @@
 #include "llvm/Support/Error.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -76,9 +77,10 @@ struct Options {
 
 /// Parses `arguments` (without the program's name). An error says what is wrong and what to write
 /// instead; it is a FileError if a file that a flag names is to blame. Whether flags fit together
-/// is only known of a program in text form when its own flags are (`resumes`).
+/// is only known of a program in text form when its own flags are: `resumes` is the phase that it
+/// goes on from, and what has acted by then is not read from files again.
 llvm::Expected<Options> parseOptions(const std::vector<std::string> &arguments,
-                                     bool resumes = false);
+                                     std::optional<Phase> resumes = std::nullopt);
 
 /// Parses flags that say what phases make, as the pipelines of weft-opt have them.
 llvm::Expected<PhaseOptions> parsePhaseOptions(const std::vector<std::string> &arguments);
@@ -87,10 +89,15 @@ std::string takePrecisionAmong(const std::string &text, Precision &target);
 /// Of --batch-stats.
 inline constexpr llvm::StringLiteral kPerMicrobatch = "per-microbatch";
 
-/// Reads the schedule and the costs of stages, and checks them and the cluster.
-llvm::Error readFiles(Options &options);
+/// Reads the schedule and the costs of stages, unless they have acted at `reached`, and checks them
+/// and the cluster.
+llvm::Error readFiles(Options &options, Phase reached = Phase::Import);
 
 std::string helpText();
+
+/// What becomes of the name of a file; and of a flag's value that has such names.
+using ChangeFile = llvm::function_ref<std::string(const std::string &file)>;
+using ChangeFiles = std::string (*)(const std::string &value, ChangeFile change);
 
 /// When a flag acts: from `presence` on it matters whether it was given, from `value` on which
 /// value it has, after `last` not any more.
@@ -98,6 +105,8 @@ struct Acts {
   Phase presence, value, last;
   /// About one run of weft-compile, not about what it makes.
   bool ofTheRun = false;
+  /// Of a flag that names files; else null.
+  ChangeFiles changeFiles = nullptr;
 };
 
 /// What the rows of the table of flags say of when they act.
@@ -110,6 +119,11 @@ public:
   void between(Phase presence, Phase value, Phase last, const runtime::FlagTable::Names &names) {
     for (const std::string &name : names)
       rows[name] = {presence, value, last};
+  }
+  void atOfFiles(Phase phase, ChangeFiles changeFiles, const runtime::FlagTable::Names &names) {
+    at(phase, names);
+    for (const std::string &name : names)
+      rows[name].changeFiles = changeFiles;
   }
   void ofTheRun(const runtime::FlagTable::Names &names) {
     for (const std::string &name : names)

@@ -9,9 +9,13 @@
 
 namespace weft::driver {
 
-/// Writes on the module what later phases need to know: the model's file, absolute,
-/// and the flags that say what is made (not those about this one run).
+/// Writes on the module what later phases need to know: the model's file, absolute, and the flags
+/// that say what is made (not those about this one run), with absolute names of files.
 void recordCommandLine(mlir::ModuleOp module, const std::string &model, const Options &options);
+
+/// Those flags, for people to read: with files by their names alone, so that no executable tells
+/// in whose folder it was compiled.
+std::string flagsText(mlir::ModuleOp module);
 
 /// The options of a program that goes on from `at`: what its text says, and what was
 /// `given` now where that can still be chosen. A flag that would have had to be
