@@ -103,6 +103,9 @@ static Results concat(NodeContext &n) {
     inputs.push_back(n.in(i));
   if (inputs.empty() || llvm::is_contained(inputs, Value()))
     return {};
+  int64_t rank = n.b.rankOf(inputs.front());
+  if (llvm::any_of(inputs, [&](Value input) { return n.b.rankOf(input) != rank; }))
+    return {n.fail("the inputs must have the same tensor rank")};
   auto axis = n.axis(0);
   return {axis ? n.b.concat(inputs, *axis) : Value()};
 }
