@@ -410,19 +410,26 @@ TEST(Training, StepsAreQuietAndLayoutsAgree) {
   }
 }
 
-// A save that failed is told, and no reason to lose the next one.
-TEST(Training, TheLastSaveOutlivesAFailureBeforeIt) {
-  Sample s(2, 1);
+/// 30 steps, of which every tenth is saved, with a file where the checkpoint of step `lost` is to
+/// be: its write in the background fails.
+static TrainingOptions optionsThatLose(Sample &s, int64_t lost) {
   TrainingOptions options;
   options.steps = 30;
   options.saveEvery = 10;
   options.dataTokens = s.file("text.bin", std::vector<uint8_t>(300, 'a')) + ":byte";
   options.save = s.folder + "/checkpoints";
-  // A file where a checkpoint is to be; the write in the background fails.
-  options.onStep = [&](int64_t step) {
-    if (step == 12)
-      std::ofstream(options.save + "/step-00000020") << "in the way";
+  options.onStep = [lost,
+                    name = options.save + "/step-000000" + std::to_string(lost)](int64_t step) {
+    if (step == lost - 5)
+      std::ofstream(name) << "in the way";
   };
+  return options;
+}
+
+// A save that failed is told, and no reason to lose the next one.
+TEST(Training, TheLastSaveOutlivesAFailureBeforeIt) {
+  Sample s(2, 1);
+  TrainingOptions options = optionsThatLose(s, 20);
   testing::internal::CaptureStderr();
   Status status = train(s.session, options, true);
   std::string told = testing::internal::GetCapturedStderr();
@@ -436,15 +443,7 @@ TEST(Training, TheLastSaveOutlivesAFailureBeforeIt) {
 // Training that cannot keep what it has learnt has failed.
 TEST(Training, ALastSaveThatFailsIsAFailure) {
   Sample s(2, 1);
-  TrainingOptions options;
-  options.steps = 30;
-  options.saveEvery = 10;
-  options.dataTokens = s.file("text.bin", std::vector<uint8_t>(300, 'a')) + ":byte";
-  options.save = s.folder + "/checkpoints";
-  options.onStep = [&](int64_t step) {
-    if (step == 25)
-      std::ofstream(options.save + "/step-00000030") << "in the way";
-  };
+  TrainingOptions options = optionsThatLose(s, 30);
   testing::internal::CaptureStderr();
   Status status = train(s.session, options, true);
   std::string told = testing::internal::GetCapturedStderr();
