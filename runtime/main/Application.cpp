@@ -134,7 +134,7 @@ private:
     if (training.steps > 0 && training.data.empty() && training.dataTokens.empty())
       return {StatusCode::Usage, "--steps wants data: --data NAME=FILE.npy or --data-tokens FILE"};
     if (speaks && !training.log.empty()) {
-      WEFT_TRY(checkNotRead("--log", training.log, options, p));
+      WEFT_TRY(checkOutput("--log", training.log, options, p));
       WEFT_TRY(checkWritable("--log", training.log));
     }
     return checkTrace();
@@ -143,7 +143,7 @@ private:
   Status checkTrace() const {
     if (!speaks || options.trace.empty())
       return {};
-    WEFT_TRY(checkNotRead("--trace", options.trace, options, p));
+    WEFT_TRY(checkOutput("--trace", options.trace, options, p));
     if (options.trace == options.training.log)
       return Status::user("--trace and --log both name '" + options.trace +
                           "'; give each a file of its own");
@@ -242,7 +242,7 @@ private:
         return Status::user("--output-dir: '" + options.outputDirectory +
                             "' cannot be written: " + std::strerror(errno));
       for (const auto &[name, path] : outputFiles())
-        WEFT_TRY(checkNotRead("--output-dir", path, options, p));
+        WEFT_TRY(checkOutput("--output-dir", path, options, p));
     }
     return checkTrace();
   }

@@ -11,10 +11,10 @@ namespace weft::runtime {
 /// it is itself.
 std::string modelDirectory(const CommandLine &options, const ProgramView &program);
 
-/// An error if `path`, which `flag` has written, is a file that the run reads, by whatever name:
-/// the program, weights, inputs, data.
-Status checkNotRead(const char *flag, const std::string &path, const CommandLine &options,
-                    const ProgramView &program);
+/// An error if `path`, which `flag` says to write, is a file that the run reads: the program,
+/// weights, inputs, data.
+Status checkOutput(const char *flag, const std::string &path, const CommandLine &options,
+                   const ProgramView &program);
 
 /// The exit code of `status`; says why on stderr if this process speaks.
 int finish(const Status &status, bool speaks);

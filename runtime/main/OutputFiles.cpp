@@ -35,15 +35,11 @@ Paths filesRead(const CommandLine &options, const ProgramView &p) {
 
 } // namespace
 
-Status weft::runtime::checkNotRead(const char *flag, const std::string &path,
-                                   const CommandLine &options, const ProgramView &program) {
-  auto refuse = [&](const std::string &what) {
-    return Status::user(std::string(flag) + " '" + path + "' is " + what + "; name another file");
-  };
+Status weft::runtime::checkOutput(const char *flag, const std::string &path,
+                                  const CommandLine &options, const ProgramView &program) {
   if (isSameFile(path, "/proc/self/exe"))
-    return refuse("the program itself");
-  for (const std::string &read : filesRead(options, program))
-    if (isSameFile(path, read))
-      return refuse("'" + read + "', which is read");
-  return {};
+    return Status::user(std::string(flag) + " '" + path +
+                        "' is the program itself; name another file");
+  Paths read = filesRead(options, program);
+  return checkNotRead(flag, path, {read.begin(), read.end()});
 }

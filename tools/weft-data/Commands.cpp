@@ -3,8 +3,7 @@
 #include "Request.h"
 
 #include "weft/runtime/Nearest.h"
-
-#include <sys/stat.h>
+#include "weft/runtime/OutputFile.h"
 
 using namespace weft;
 using namespace weft::data;
@@ -12,13 +11,6 @@ using runtime::Status;
 using runtime::StatusCode;
 
 namespace {
-
-/// Whether both names are of one file that is there; a device may be read and written.
-bool isSameFile(const std::string &a, const std::string &b) {
-  struct stat first, second;
-  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 && S_ISREG(first.st_mode) &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
 
 struct Command {
   const char *name, *wants;
@@ -84,8 +76,6 @@ Status weft::data::runCommand(Request &request) {
     return usage(std::string(command->name) + " wants " + command->wants);
   if (request.files.size() > command->mostFiles)
     return usage("what is '" + request.files[command->mostFiles] + "'?");
-  for (const std::string &input : request.files)
-    if (isSameFile(input, request.output))
-      return Status::user("-o '" + request.output + "' is what is read; name another file");
+  WEFT_TRY(runtime::checkNotRead("-o", request.output, request.files));
   return command->run(request);
 }

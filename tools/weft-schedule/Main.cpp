@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <new>
 #include <system_error>
-#include <utility>
 
 using namespace weft;
 using runtime::Status;
@@ -26,19 +25,9 @@ Status write(const std::string &path, const std::string &text) {
   return file.commit();
 }
 
-/// What is written is none of what is read.
-Status checkOutputs(const schedule::Request &request) {
-  for (const auto &[flag, output] :
-       {std::pair("-o", request.output), std::pair("--plot", request.plot)})
-    for (const std::string &read : {request.file, request.costsFile})
-      if (runtime::isSameFile(output, read))
-        return Status::user(std::string(flag) + " '" + output + "' is '" + read +
-                            "', which is read; name another file");
-  return {};
-}
-
 Status run(const schedule::Request &request) {
-  WEFT_TRY(checkOutputs(request));
+  WEFT_TRY(runtime::checkNotRead("-o", request.output, {request.file, request.costsFile}));
+  WEFT_TRY(runtime::checkNotRead("--plot", request.plot, {request.file, request.costsFile}));
   schedule::Result result;
   WEFT_TRY(schedule::makeResult(request, result));
   if (!request.plot.empty())

@@ -43,8 +43,17 @@ Status weft::runtime::settlePartial(const std::string &path, Status written) {
 
 bool weft::runtime::isSameFile(const std::string &a, const std::string &b) {
   struct stat one{}, other{};
-  return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
-         one.st_ino == other.st_ino;
+  return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && S_ISREG(one.st_mode) &&
+         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+Status weft::runtime::checkNotRead(const std::string &flag, const std::string &path,
+                                   const std::vector<std::string> &read) {
+  for (const std::string &file : read)
+    if (isSameFile(path, file))
+      return Status::user(flag + " '" + path + "' is '" + file +
+                          "', which is read; name another file");
+  return {};
 }
 
 /// The standard output stays open for what is printed behind it.

@@ -6,6 +6,8 @@
 #include "weft/runtime/Status.h"
 
 #include <cstdio>
+#include <string>
+#include <vector>
 
 namespace weft::runtime {
 
@@ -17,8 +19,12 @@ std::string partialName(const std::string &path);
 /// name; gives it up if `written` is not ok.
 Status settlePartial(const std::string &path, Status written);
 
-/// Whether both are names of one file that is there.
+/// Whether both are names of one file that is there; a device may be read and written.
 bool isSameFile(const std::string &a, const std::string &b);
+/// An error if `path`, which `flag` says to write, is one of the files that are read, by whatever
+/// name.
+Status checkNotRead(const std::string &flag, const std::string &path,
+                    const std::vector<std::string> &read);
 
 /// A stream into such a file, by one process. "-" is the standard output.
 class OutputFile {
