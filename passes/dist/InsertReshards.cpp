@@ -171,10 +171,13 @@ private:
         op->getNumResults() > 0 ? arithmeticOf(op->getResult(0).getType()) : Arithmetic::Integer,
         op->getNumResults() == 1 && readerAddsUp(op, op->getResult(0), ReduceKind::Sum)};
     llvm::Expected<Assignment> chosen = assign(op, query);
-    if (!chosen)
-      return op->emitError() << "'" << nodeName(op)
-                             << "' cannot read its operands as dist.operands asks: "
-                             << llvm::toString(chosen.takeError());
+    if (!chosen) {
+      auto diagnostic = op->emitError() << "'" << nodeName(op)
+                                        << "' cannot read its operands as dist.operands asks: "
+                                        << llvm::toString(chosen.takeError());
+      noteOperands(diagnostic, op, mesh.getValue());
+      return diagnostic;
+    }
     OpBuilder builder(op);
     for (auto [index, operand] : llvm::enumerate(op->getOpOperands()))
       operand.set(
@@ -190,15 +193,23 @@ private:
     return success();
   }
 
+  /// A result cannot be the sum that is asked for; its operands say why.
+  LogicalResult notComputed(Operation *op, OpResult result, const PartialAxis &axis,
+                            const Placement &computed) {
+    auto diagnostic = op->emitError()
+                      << "result " << result.getResultNumber() << " of '" << nodeName(op)
+                      << "' is requested partial on axis \"" << mesh.getValue().axes[axis.axis].name
+                      << "\", but is computed as " << toString(mesh.getValue(), computed);
+    noteOperands(diagnostic, op, mesh.getValue());
+    return diagnostic;
+  }
+
   LogicalResult placeResult(OpBuilder &builder, Operation *op, OpResult result,
                             const Placement &computed, const std::optional<Placement> &request) {
     Placement wanted = request ? *request : reduced(computed);
     for (const PartialAxis &axis : wanted.partial)
       if (!llvm::is_contained(computed.partial, axis))
-        return op->emitError() << "result " << result.getResultNumber() << " of '" << nodeName(op)
-                               << "' is requested partial on axis \""
-                               << mesh.getValue().axes[axis.axis].name << "\", but is computed as "
-                               << toString(mesh.getValue(), computed);
+        return notComputed(op, result, axis, computed);
     result.setType(placedType(cast<RankedTensorType>(result.getType()), mesh, computed));
     letStayPartial(op, result, computed, wanted);
     if (wanted == computed)

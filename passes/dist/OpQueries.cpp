@@ -103,6 +103,14 @@ bool isSumOfMicrobatches(Operation *op) {
   return isPartial(op->getOperand(0)) && !isPartial(op->getResult(0));
 }
 
+void noteOperands(InFlightDiagnostic &diagnostic, Operation *op, const Mesh &mesh) {
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    if (Operation *producer = operand.getDefiningOp())
+      diagnostic.attachNote(producer->getLoc())
+          << "operand " << index << " is made here, as "
+          << toString(mesh, placementsOfTypes(operand.getType()).front());
+}
+
 void updateFunctionType(func::FuncOp function) {
   Block &body = function.getBody().front();
   function.setFunctionType(FunctionType::get(function.getContext(), body.getArgumentTypes(),

@@ -49,6 +49,9 @@ OpRole roleOf(mlir::Operation *op);
 /// Whether a placed op is the reshard that ends a sum over microbatches.
 bool isSumOfMicrobatches(mlir::Operation *op);
 
+/// Both sides of a contradiction: notes where the operands of an op are made, and how placed.
+void noteOperands(mlir::InFlightDiagnostic &diagnostic, mlir::Operation *op, const Mesh &mesh);
+
 /// Sets the function's type to that of its entry block and its returns.
 void updateFunctionType(mlir::func::FuncOp function);
 

@@ -66,8 +66,11 @@ private:
     if (!checkOp(
             mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
             placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
-            CheckLevel::Sharded, &why, &sharding))
-      return op->emitError() << "'" << nodeName(op) << "' is not consistent: " << why;
+            CheckLevel::Sharded, &why, &sharding)) {
+      auto diagnostic = op->emitError() << "'" << nodeName(op) << "' is not consistent: " << why;
+      noteOperands(diagnostic, op, mesh.getValue());
+      return diagnostic;
+    }
     SmallVector<Placement, 4> &wanted = needs[op];
     wanted = placementsOf(mesh.getValue(), rule, sharding, CheckLevel::Local).operands;
     for (auto [placement, type] : llvm::zip_equal(wanted, op->getOperandTypes()))

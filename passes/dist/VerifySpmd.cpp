@@ -143,15 +143,6 @@ private:
     return producer;
   }
 
-  /// Both sides of a contradiction: an op, and where its operands come from.
-  void noteOperands(InFlightDiagnostic &diagnostic, Operation *op) {
-    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-      if (Operation *producer = operand.getDefiningOp())
-        diagnostic.attachNote(producer->getLoc())
-            << "operand " << index << " is made here, as "
-            << toString(mesh.getValue(), placementsOfTypes(operand.getType()).front());
-  }
-
   bool verifyType(Operation *op, StringRef what, unsigned index, Type type) {
     if (!isa<RankedTensorType>(type)) {
       error(op) << what << " " << index << " is no tensor: " << type;
@@ -228,7 +219,7 @@ private:
             level, &why)) {
       InFlightDiagnostic diagnostic = error(op);
       diagnostic << "'" << nodeName(op) << "': " << why;
-      noteOperands(diagnostic, op);
+      noteOperands(diagnostic, op, mesh.getValue());
     }
   }
 

@@ -243,8 +243,9 @@ private:
     if (Value operand = reusedOperand(result)) {
       Value buffer = buffers.lookup(operand);
       if (!buffer) {
-        op->emitError() << "overwrites operand of type " << operand.getType()
-                        << ", which is only a view";
+        auto diagnostic = op->emitError() << "overwrites operand of type " << operand.getType()
+                                          << ", which is only a view";
+        diagnostic.attachNote(operand.getLoc()) << "the view is made here";
         return false;
       }
       buffers[result] = buffer;

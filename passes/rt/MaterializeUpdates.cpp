@@ -19,18 +19,26 @@ namespace {
 /// Each result that updates a state names one of its type, and no two the same.
 LogicalResult verifyUpdates(func::FuncOp function, ArrayRef<BlockArgument> states) {
   Operation *end = function.getBody().front().getTerminator();
-  llvm::DenseSet<Attribute> updated;
+  llvm::DenseMap<Attribute, Value> updated;
   for (auto [i, state, value] : llvm::enumerate(states, end->getOperands())) {
     StringAttr name = nn::updatedState(function, i);
     if (!name)
       continue;
     if (!state)
       return function.emitError() << "updates " << name << ", which is no state of it";
-    if (state.getType() != value.getType())
-      return function.emitError() << "updates " << name << " of type " << state.getType()
-                                  << " with a value of type " << value.getType();
-    if (!updated.insert(name).second)
-      return function.emitError() << "updates " << name << " twice";
+    if (state.getType() != value.getType()) {
+      auto diagnostic = function.emitError() << "updates " << name << " of type " << state.getType()
+                                             << " with a value of type " << value.getType();
+      diagnostic.attachNote(value.getLoc()) << "the value is made here";
+      return diagnostic;
+    }
+    auto [first, isFirst] = updated.try_emplace(name, value);
+    if (!isFirst) {
+      auto diagnostic = function.emitError() << "updates " << name << " twice";
+      diagnostic.attachNote(first->second.getLoc()) << "its first new value is made here";
+      diagnostic.attachNote(value.getLoc()) << "its second new value is made here";
+      return diagnostic;
+    }
   }
   return success();
 }

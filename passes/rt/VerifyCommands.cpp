@@ -1,6 +1,7 @@
 // Rejects programs whose commands do not compute their function.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
+#include "dialects/rt/IR/Misfit.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/InPlace.h"
@@ -113,11 +114,12 @@ private:
         if (mayReadNothing(use, symbols))
           continue;
         valid = false;
-        use.getOwner()->emitError()
-            << "op " << llvm::find(ops, use.getOwner()) - ops.begin() << " of @"
-            << spec.getSymName() << " reads as operand " << use.getOperandNumber()
-            << " a sum to which nothing was added (op " << number
-            << "), and does more than to add it to one product; let a command make that sum";
+        auto diagnostic = use.getOwner()->emitError();
+        diagnostic << "op " << llvm::find(ops, use.getOwner()) - ops.begin() << " of @"
+                   << spec.getSymName() << " reads as operand " << use.getOperandNumber()
+                   << " a sum to which nothing was added (op " << number
+                   << "), and does more than to add it to one product; let a command make that sum";
+        diagnostic.attachNote(op->getLoc()) << "the sum starts here";
       }
     }
     return success(valid);
@@ -186,8 +188,10 @@ private:
     bool valid = true;
     for (auto [output, value] : llvm::zip(outputs, returned))
       if (!memory.holds(output.getBuffer(), content(value))) {
-        output.emitError() << "output \"" << output.getName()
-                           << "\" is not written, or overwritten, when the program ends";
+        auto diagnostic = output.emitError()
+                          << "output \"" << output.getName()
+                          << "\" is not written, or overwritten, when the program ends";
+        diagnostic.attachNote(value.getLoc()) << "this is what it returns";
         valid = false;
       }
     return success(valid);
@@ -219,16 +223,17 @@ private:
 
   /// What a command overwrites as its kernel or routine says is one buffer, as that is compiled
   /// for.
-  LogicalResult findOverwritten(Operation *command, ArrayRef<int64_t> overwritten,
-                                ValueRange inputs, ValueRange outputs, Pairs &pairs) {
+  LogicalResult findOverwritten(Operation *command, Operation *callee,
+                                ArrayRef<int64_t> overwritten, ValueRange inputs,
+                                ValueRange outputs, Pairs &pairs) {
     for (auto [result, argument] : llvm::enumerate(overwritten)) {
       if (argument < 0)
         continue;
       Value read = inputs[argument], written = outputs[result];
       if (read.getType() != written.getType() ||
           memory.range(bufferOfView(read)) != memory.range(bufferOfView(written)))
-        return command->emitError() << "does not overwrite argument " << argument << " with result "
-                                    << result << ", as its kernel does";
+        return misfit(command, callee) << "does not overwrite argument " << argument
+                                       << " with result " << result << ", as what it runs does";
       pairs.insert({read, written});
     }
     return success();
@@ -246,15 +251,15 @@ private:
       for (auto [result, argument] : llvm::enumerate(overwritten))
         if (argument >= 0 && (argument >= int64_t(launch.getInputs().size()) ||
                               !mayOverwrite(kernel, argument, result)))
-          return launch.emitError() << "runs a kernel that may not overwrite argument " << argument
-                                    << " with result " << result;
-      if (failed(findOverwritten(launch, overwritten, launch.getInputs(), launch.getOutputs(),
-                                 shared)))
+          return misfit(launch, kernel) << "runs a kernel that may not overwrite argument "
+                                        << argument << " with result " << result;
+      if (failed(findOverwritten(launch, kernel, overwritten, launch.getInputs(),
+                                 launch.getOutputs(), shared)))
         return failure();
     } else if (auto invoke = dyn_cast<InvokeOp>(*command)) {
       auto routine = symbols.lookup<ProgramOp>(invoke.getRoutine());
       if (failed(verifyStreams(invoke, routine)) ||
-          failed(findOverwritten(invoke, *routine.getRoutine(), invoke.getInputs(),
+          failed(findOverwritten(invoke, routine, *routine.getRoutine(), invoke.getInputs(),
                                  invoke.getOutputs(), shared)))
         return failure();
     }
@@ -288,18 +293,18 @@ private:
   /// waits for all its others.
   LogicalResult verifyStreams(InvokeOp invoke, ProgramOp routine) {
     if (routine.getStreams() > program.getStreams())
-      return invoke.emitError() << "invokes a routine of " << routine.getStreams()
-                                << " streams in a program of " << program.getStreams();
+      return misfit(invoke, routine) << "invokes a routine of " << routine.getStreams()
+                                     << " streams in a program of " << program.getStreams();
     if (!invoke.getCommunicates() && invoke.getStream() != 0)
-      return invoke.emitError() << "runs on stream " << invoke.getStream()
-                                << ", but its routine computes";
+      return misfit(invoke, routine)
+             << "runs on stream " << invoke.getStream() << ", but its routine computes";
     if (!invoke.getCommunicates())
       return success();
     for (CommandInterface command : commandsOf(routine))
       if (command.getStreamNumber() != invoke.getStream())
-        return invoke.emitError() << "runs on stream " << invoke.getStream()
-                                  << ", but a command of its routine on stream "
-                                  << command.getStreamNumber();
+        return misfit(invoke, command)
+               << "runs on stream " << invoke.getStream()
+               << ", but a command of its routine on stream " << command.getStreamNumber();
     return success();
   }
 
@@ -308,9 +313,13 @@ private:
     if (!origin || origin.getInt() < 0 || origin.getInt() >= int64_t(ops.size()) ||
         specKind(ops[origin.getInt()]) != SpecKind::Command)
       return command->emitError() << "belongs to no op of @" << spec.getSymName();
-    if (!done.insert(origin.getInt()).second)
-      return command->emitError() << "does op " << origin.getInt() << " of @" << spec.getSymName()
-                                  << " a second time";
+    auto [first, isFirst] = done.try_emplace(origin.getInt(), command);
+    if (!isFirst) {
+      auto diagnostic = command->emitError() << "does op " << origin.getInt() << " of @"
+                                             << spec.getSymName() << " a second time";
+      diagnostic.attachNote(first->second->getLoc()) << "this does it first";
+      return diagnostic;
+    }
     Operation *op = ops[origin.getInt()];
 
     // The command that the op asks for, on placeholders for its buffers.
@@ -420,7 +429,7 @@ private:
   Block placeholderBlock;
   llvm::DenseMap<Value, Value> placeholders, roots; // of what ops read and make, and back
   llvm::DenseMap<Value, MemoryTrace::Content> stateOf;
-  llvm::DenseSet<int64_t> done;
+  llvm::DenseMap<int64_t, Operation *> done; // the command that does an op of the function
 };
 
 struct VerifyCommands : weft::rt::impl::RtVerifyCommandsBase<VerifyCommands> {

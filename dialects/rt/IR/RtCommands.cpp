@@ -1,6 +1,7 @@
 // Verifiers and access lists of the commands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/MeshAxes.h"
+#include "dialects/rt/IR/Misfit.h"
 #include "dialects/rt/IR/OrderOfSums.h"
 #include "dialects/rt/IR/Rt.h"
 
@@ -56,19 +57,19 @@ bool RecvOp::isTransfer() { return true; }
 bool InvokeOp::isCommunication() { return getCommunicates(); }
 
 /// A call's views are the blocks of its routine, whole and in a row.
-static LogicalResult verifyBlocks(InvokeOp op, ValueRange views, ValueRange blocks,
-                                  StringRef what) {
+static LogicalResult verifyBlocks(InvokeOp op, ProgramOp routine, ValueRange views,
+                                  ValueRange blocks, StringRef what) {
   if (views.size() != blocks.size())
-    return op.emitOpError() << "has " << views.size() << " " << what << "s, but the routine "
-                            << blocks.size();
+    return misfit(op, routine) << "has " << views.size() << " " << what << "s, but the routine "
+                               << blocks.size();
   for (auto [i, view, block] : llvm::enumerate(views, blocks)) {
     auto type = cast<MemRefType>(view.getType()), wanted = cast<MemRefType>(block.getType());
     SmallVector<int64_t> strides;
     int64_t offset;
     if (type.getShape() != wanted.getShape() || type.getElementType() != wanted.getElementType() ||
         !staticLayout(type, strides, offset) || !isContiguous(type))
-      return op.emitOpError() << what << " " << i << " is " << type
-                              << ", expected a contiguous view of " << wanted;
+      return misfit(op, routine) << what << " " << i << " is " << type
+                                 << ", expected a contiguous view of " << wanted;
   }
   return success();
 }
@@ -77,24 +78,24 @@ LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto routine = symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getRoutineAttr());
   if (!routine || !routine.isRoutine())
     return emitOpError() << "invokes @" << getRoutine() << ", which is no routine of this module";
-  if (failed(verifyBlocks(*this, getInputs(), routine.getArgumentBlocks(), "input")) ||
-      failed(verifyBlocks(*this, getOutputs(), routine.getResultBlocks(), "output")))
+  if (failed(verifyBlocks(*this, routine, getInputs(), routine.getArgumentBlocks(), "input")) ||
+      failed(verifyBlocks(*this, routine, getOutputs(), routine.getResultBlocks(), "output")))
     return failure();
   for (auto [result, argument] : llvm::enumerate(*routine.getRoutine()))
     if (argument >= 0 && getInputs()[argument] != getOutputs()[result])
-      return emitOpError() << "does not overwrite input " << argument << " with output " << result
-                           << ", as its routine does";
+      return misfit(*this, routine) << "does not overwrite input " << argument << " with output "
+                                    << result << ", as its routine does";
   for (int64_t argument : getUnset().value_or(ArrayRef<int64_t>()))
     if (argument < 0 || !llvm::is_contained(*routine.getRoutine(), argument))
-      return emitOpError() << "leaves input " << argument
-                           << " unset, which its routine does not overwrite";
+      return misfit(*this, routine)
+             << "leaves input " << argument << " unset, which its routine does not overwrite";
   int64_t wanted = routine.getArena().value_or(0);
   auto scratch = getScratch() ? cast<MemRefType>(getScratch().getType()) : MemRefType();
   bool fits = scratch ? scratch == MemRefType::get({wanted}, IntegerType::get(getContext(), 8))
                       : wanted == 0;
   if (!fits)
-    return emitOpError() << "has " << (scratch ? scratch.getNumElements() : 0)
-                         << " bytes of scratch, expected a memref<" << wanted << "xi8>";
+    return misfit(*this, routine) << "has " << (scratch ? scratch.getNumElements() : 0)
+                                  << " bytes of scratch, expected a memref<" << wanted << "xi8>";
   return success();
 }
 
@@ -104,8 +105,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "launches @" << getKernel() << ", which is no function of this module";
   auto check = [&](ValueRange views, TypeRange types, StringRef what) -> LogicalResult {
     if (views.size() != types.size())
-      return emitOpError() << "has " << views.size() << " " << what << "s, but the kernel "
-                           << types.size();
+      return misfit(*this, kernel)
+             << "has " << views.size() << " " << what << "s, but the kernel " << types.size();
     for (auto [i, view, type] : llvm::enumerate(views, types)) {
       auto tensor = cast<RankedTensorType>(type);
       auto memref = cast<MemRefType>(view.getType());
@@ -114,8 +115,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
       if (tensor.getShape() != memref.getShape() ||
           tensor.getElementType() != memref.getElementType() ||
           !staticLayout(memref, strides, offset) || !isContiguous(memref))
-        return emitOpError() << what << " " << i << " is " << memref
-                             << ", expected a contiguous view of " << tensor;
+        return misfit(*this, kernel) << what << " " << i << " is " << memref
+                                     << ", expected a contiguous view of " << tensor;
     }
     return success();
   };

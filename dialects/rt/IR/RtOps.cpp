@@ -1,6 +1,7 @@
 // Verifiers of programs, memory, tables and fusions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/MeshAxes.h"
+#include "dialects/rt/IR/Misfit.h"
 #include "dialects/rt/IR/Rt.h"
 #include "dialects/rt/IR/Views.h"
 #include "weft/Interfaces/KernelAttributes.h"
@@ -13,15 +14,14 @@
 using namespace mlir;
 using namespace weft::rt;
 
-static LogicalResult sameTypes(Operation *op, TypeRange plain, TypeRange withEncoding,
-                               const Twine &what) {
+static LogicalResult sameTypes(llvm::function_ref<InFlightDiagnostic()> error, TypeRange plain,
+                               TypeRange withEncoding, const Twine &what) {
   if (plain.size() != withEncoding.size())
-    return op->emitOpError() << "has " << withEncoding.size() << " " << what << "s, but "
-                             << plain.size() << " inside";
+    return error() << "has " << withEncoding.size() << " " << what << "s, but " << plain.size()
+                   << " inside";
   for (auto [i, inner, outer] : llvm::enumerate(plain, withEncoding))
     if (inner != weft::withoutEncoding(outer))
-      return op->emitOpError() << what << " " << i << " is " << outer << ", but " << inner
-                               << " inside";
+      return error() << what << " " << i << " is " << outer << ", but " << inner << " inside";
   return success();
 }
 
@@ -43,11 +43,12 @@ LogicalResult PutOp::verify() {
 }
 
 LogicalResult FusionOp::verify() {
+  auto error = [&] { return emitOpError(); };
   if (failed(
-          sameTypes(*this, getBody().front().getArgumentTypes(), getInputs().getTypes(), "input")))
+          sameTypes(error, getBody().front().getArgumentTypes(), getInputs().getTypes(), "input")))
     return failure();
   auto yield = cast<YieldOp>(getBody().front().getTerminator());
-  if (failed(sameTypes(*this, yield.getValues().getTypes(), getOutputs().getTypes(), "output")))
+  if (failed(sameTypes(error, yield.getValues().getTypes(), getOutputs().getTypes(), "output")))
     return failure();
   return success();
 }
@@ -134,12 +135,12 @@ unsigned BodyOp::getParallelDims() {
 static LogicalResult verifyRoutineCall(CallOp call, func::FuncOp routine) {
   auto check = [&](TypeRange inside, TypeRange outside, StringRef what) -> LogicalResult {
     if (inside.size() != outside.size())
-      return call.emitOpError() << "has " << outside.size() << " " << what << "s, but the routine "
-                                << inside.size();
+      return misfit(call, routine)
+             << "has " << outside.size() << " " << what << "s, but the routine " << inside.size();
     for (auto [i, inner, outer] : llvm::enumerate(inside, outside))
       if (inner != outer)
-        return call.emitOpError() << what << " " << i << " is " << outer << ", but the routine's "
-                                  << inner;
+        return misfit(call, routine)
+               << what << " " << i << " is " << outer << ", but the routine's " << inner;
     return success();
   };
   if (auto caller = call->getParentOfType<func::FuncOp>(); caller && caller->hasAttr(kRoutineAttr))
@@ -160,10 +161,12 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (callee->hasAttr(kRoutineAttr))
     return verifyRoutineCall(*this, callee);
   if (getLabel() || getMicrobatch())
-    return emitOpError() << "has a label or a microbatch, but @" << getCallee() << " is no routine";
-  if (failed(sameTypes(*this, callee.getArgumentTypes(), getInputs().getTypes(), "input")))
+    return misfit(*this, callee) << "has a label or a microbatch, but @" << getCallee()
+                                 << " is no routine";
+  auto error = [&] { return misfit(*this, callee); };
+  if (failed(sameTypes(error, callee.getArgumentTypes(), getInputs().getTypes(), "input")))
     return failure();
-  return sameTypes(*this, callee.getResultTypes(), getOutputs().getTypes(), "output");
+  return sameTypes(error, callee.getResultTypes(), getOutputs().getTypes(), "output");
 }
 
 ValueRange ProgramOp::getArgumentBlocks() {
@@ -368,8 +371,8 @@ LogicalResult StateBufferOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!state)
     return emitOpError() << "names @" << getState() << ", which is no state of this module";
   if (state.getLocal() != getResult().getType())
-    return emitOpError() << "has type " << getResult().getType() << ", but the state is "
-                         << state.getLocal();
+    return misfit(*this, state) << "has type " << getResult().getType() << ", but the state is "
+                                << state.getLocal();
   return success();
 }
 

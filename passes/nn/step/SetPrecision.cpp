@@ -43,6 +43,19 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     widenOperands(target);
   }
 
+  static LogicalResult neededForLoss(Value value, StringRef name,
+                                     const llvm::DenseSet<Operation *> &needed) {
+    auto diagnostic = emitError(value.getLoc())
+                      << "the new value of '" << name
+                      << "' is needed for a loss, so it would be computed in a small type and lose "
+                         "what is added to it; compile the model's training step with --precision "
+                         "fp32";
+    for (Operation *user : value.getUsers())
+      if (needed.contains(user))
+        diagnostic.attachNote(user->getLoc()) << "this reads it on the way to the loss";
+    return diagnostic;
+  }
+
   /// Ops of the model's step that its losses do not need update state, which
   /// small types are too narrow for. They stay as they are.
   LogicalResult findExact(func::FuncOp function) {
@@ -64,10 +77,7 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       if (auto name = function.getResultAttrOfType<StringAttr>(i, nn::kUpdatesAttr);
           name && value.getDefiningOp() && needed.contains(value.getDefiningOp()) &&
           isF32(value.getType()))
-        return emitError(value.getLoc()) << "the new value of '" << name.getValue()
-                                         << "' is needed for a loss, so it would be computed in a "
-                                            "small type and lose what is added to it; compile "
-                                            "the model's training step with --precision fp32";
+        return neededForLoss(value, name.getValue(), needed);
     // What leads to products is computed in the small type; losses behind the last ones are not, as
     // with losses that flags name.
     llvm::DenseSet<Operation *> narrow;

@@ -1,6 +1,7 @@
 // RUN: weft-opt %s --split-input-file --verify-diagnostics
 // Each rule that a library call or collective keeps, broken once.
 
+// expected-note @below {{it does not fit this}}
 func.func private @k(tensor<4xf32>) -> tensor<4xf32>
 rt.program @p streams 1 events 0 {
   %0 = rt.buffer "a" input : memref<4xf32>
@@ -175,6 +176,7 @@ rt.program @p streams 1 events 0 {
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
 ^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
 }
@@ -191,6 +193,7 @@ rt.program @p streams 1 events 0 {
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
 ^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
 }
@@ -207,6 +210,7 @@ rt.program @p streams 1 events 0 {
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
 ^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
 }
@@ -223,6 +227,7 @@ rt.program @p streams 1 events 0 {
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
 ^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
 }
@@ -239,6 +244,7 @@ rt.program @p streams 1 events 0 {
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
 ^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
 }
@@ -255,6 +261,7 @@ rt.program @p streams 1 events 0 {
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
 ^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
 }
@@ -380,6 +387,7 @@ module attributes {weft.stage = 1 : i64} {
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 rt.program @r routine [-1, 1] streams 1 events 0 {
 ^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
 }

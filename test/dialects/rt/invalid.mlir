@@ -149,6 +149,7 @@ rt.program @p streams 1 events 0 {
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 func.func private @k(tensor<4xf32>) -> ()
 rt.program @p streams 1 events 0 {
   %0 = rt.buffer "x" input : memref<8xf32>
@@ -205,6 +206,7 @@ rt.program @p streams 1 events 0 {
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 rt.state @w global tensor<8xf32> local memref<8xf32> placement <[8]> pieces []
 rt.program @p streams 1 events 0 {
   // expected-error @below {{has type 'memref<4xf32>', but the state is 'memref<8xf32>'}}
@@ -316,6 +318,7 @@ func.func private @f(%x: tensor<3xf32>, %y: tensor<4xf32>) -> tensor<3xf32> attr
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 func.func private @r(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.routine} {
   return %x : tensor<3xf32>
 }
@@ -327,6 +330,7 @@ func.func @types(%x: tensor<3xf32, 7>) -> tensor<3xf32> {
 
 // -----
 
+// expected-note @below {{it does not fit this}}
 func.func private @r(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.routine} {
   return %x : tensor<3xf32>
 }
@@ -352,6 +356,7 @@ func.func private @nested(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.rou
 func.func private @r(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.routine} {
   return %x : tensor<3xf32>
 }
+// expected-note @below {{it does not fit this}}
 func.func private @kernel(%x: tensor<3xf32>) -> tensor<3xf32>
 func.func @labels(%x: tensor<3xf32>) -> tensor<3xf32> {
   // expected-error @below {{has a label or a microbatch, but @kernel is no routine}}

@@ -3,8 +3,10 @@
 #mesh = #dist.mesh<["tp"=2]>
 module attributes {dist.mesh = #mesh} {
 func.func @request(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-note @below {{operand 0 is made here, as [8]}}
+  %n = nn.tanh %x : (tensor<8xf32>) -> tensor<8xf32>
   // expected-error @below {{result 0 of 'nn.exp' is requested partial on axis "tp", but is computed as [8]}}
-  %0 = nn.exp %x {dist.placements = [#dist.placement<#mesh, [8], partial = sum["tp"]>]} : (tensor<8xf32>) -> tensor<8xf32>
+  %0 = nn.exp %n {dist.placements = [#dist.placement<#mesh, [8], partial = sum["tp"]>]} : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
 }
@@ -14,8 +16,10 @@ func.func @request(%x: tensor<8xf32>) -> tensor<8xf32> {
 #mesh = #dist.mesh<["tp"=2]>
 module attributes {dist.mesh = #mesh} {
 func.func @operands(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-note @below {{operand 1 is made here, as [8]}}
+  %n = nn.tanh %x : (tensor<8xf32>) -> tensor<8xf32>
   // expected-error @below {{'nn.add' cannot read its operands as dist.operands asks: operand 1 holds a factor of size 8 as 8, another operand or result as 8{"tp"}}}
-  %0 = nn.add %x, %x {dist.operands = [#dist.placement<#mesh, [8{"tp"}]>, #dist.placement<#mesh, [8]>]} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %0 = nn.add %x, %n {dist.operands = [#dist.placement<#mesh, [8{"tp"}]>, #dist.placement<#mesh, [8]>]} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
 }

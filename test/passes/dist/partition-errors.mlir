@@ -15,8 +15,10 @@ func.func @no_placement(%x: tensor<8xf32, #dist.placement<#mesh, [8]>>) {
 #mesh = #dist.mesh<["tp"=2]>
 module attributes {dist.mesh = #mesh} {
 func.func @inconsistent(%x: tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>) {
+  // expected-note @below {{operand 0 is made here, as [8{"tp"}]}}
+  %n = nn.tanh %x : (tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>) -> tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>
   // expected-error @below {{'nn.exp' is not consistent: result 0 holds a factor of size 8 as 8, another operand or result as 8{"tp"}}}
-  %0 = nn.exp %x : (tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>) -> tensor<8xf32, #dist.placement<#mesh, [8]>>
+  %0 = nn.exp %n : (tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>) -> tensor<8xf32, #dist.placement<#mesh, [8]>>
   return
 }
 }

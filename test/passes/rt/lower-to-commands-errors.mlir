@@ -76,6 +76,7 @@ func.func private @r(%x: tensor<2xf32>) -> tensor<2xf32> attributes {rt.routine,
   return %0 : tensor<2xf32>
 }
 func.func @p(%x: tensor<4xf32>, %s: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-note @below {{the view is made here}}
   %0 = nn.slice %x starts = [2] strides = [1] : tensor<4xf32> -> tensor<2xf32>
   // expected-error @below {{overwrites operand of type 'tensor<2xf32>', which is only a view}}
   %1 = rt.call @r(%0) : (tensor<2xf32>) -> tensor<2xf32>

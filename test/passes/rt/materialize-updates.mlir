@@ -41,6 +41,8 @@ func.func @unknown(%a: tensor<4xf32> {nn.name = "a", nn.initial = 1.0 : f32}) ->
 
 // -----
 
+// expected-note @below {{its first new value is made here}}
+// expected-note @below {{its second new value is made here}}
 // expected-error @below {{updates "a" twice}}
 func.func @twice(%a: tensor<4xf32> {nn.name = "a", nn.initial = 1.0 : f32})
     -> (tensor<4xf32> {nn.updates = "a"}, tensor<4xf32> {nn.updates = "a"}) {
@@ -49,6 +51,7 @@ func.func @twice(%a: tensor<4xf32> {nn.name = "a", nn.initial = 1.0 : f32})
 
 // -----
 
+// expected-note @below {{the value is made here}}
 // expected-error @below {{updates "a" of type 'tensor<4xf32>' with a value of type 'tensor<2xf32>'}}
 func.func @other_type(%a: tensor<4xf32> {nn.name = "a", nn.initial = 1.0 : f32}, %x: tensor<2xf32> {nn.name = "x"}) -> (tensor<2xf32> {nn.updates = "a"}) {
   return %x : tensor<2xf32>

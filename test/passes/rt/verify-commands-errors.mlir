@@ -40,6 +40,7 @@ rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
   rt.output "y" %a global tensor<64xf32> placement <[64]> : memref<64xf32>
 }
 func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  // expected-note @below {{this is what it returns}}
   %0 = rt.dense %x : tensor<64xf32>
   return %0 : tensor<64xf32>
 }
@@ -156,6 +157,7 @@ rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
   rt.output "z" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
 }
 func.func private @p.spec(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) attributes {rt.spec} {
+  // expected-note @below {{this is what it returns}}
   %0:2 = rt.call @k(%x) : (tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
   return %0#0, %0#1 : tensor<64xf32>, tensor<64xf32>
 }
@@ -170,7 +172,7 @@ rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
   %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
   rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
   %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
-  // expected-error @below {{does not overwrite argument 0 with result 0, as its kernel does}}
+  // expected-error @below {{does not overwrite argument 0 with result 0, as what it runs does}}
   rt.launch @k reads(%x : memref<64xf32>) writes(%y : memref<64xf32>) stream 0 {rt.origin = 0 : i64}
   rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
 }
@@ -178,6 +180,7 @@ func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.s
   %0 = rt.call @k(%x) : (tensor<64xf32>) -> tensor<64xf32>
   return %0 : tensor<64xf32>
 }
+// expected-note @below {{it does not fit this}}
 func.func private @k(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.in_place = array<i64: 0>} {
   %0 = nn.exp %x : (tensor<64xf32>) -> tensor<64xf32>
   return %0 : tensor<64xf32>

@@ -120,6 +120,7 @@ rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
   %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
   rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
   %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  // expected-note @below {{this does it first}}
   rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
   // expected-error @below {{does op 0 of @p.spec a second time}}
   rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
@@ -163,6 +164,7 @@ func.func private @p.spec(%w: tensor<8x8xf32> {nn.name = "w", nn.initial = 0.0 :
   %0 = rt.call @k(%w) : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
+// expected-note @below {{it does not fit this}}
 func.func private @k(%w: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {rt.kernel, rt.in_place = array<i64: 0>} {
   %0 = nn.softmax %w dim = 1 : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
@@ -509,6 +511,7 @@ func.func private @r.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.s
   %1 = rt.dense %0 : tensor<64xf32>
   return %1 : tensor<64xf32>
 }
+// expected-note @below {{it does not fit this}}
 rt.program @q routine [-1] streams 2 events 1 arena 256 attributes {rt.spec = @q.spec} {
 ^bb0(%x: memref<64xf32>, %y: memref<64xf32>):
   %a = rt.buffer "a" activation offset 0 lives [0, 3] : memref<64xf32>
@@ -541,6 +544,7 @@ func.func private @p.spec(%x: tensor<64xf32> {nn.name = "x"}) -> (tensor<64xf32>
 
 // Communication is in the order of one stream, in routines and out of them, and a call is on the stream of its commands.
 rt.mesh ["dp"] sizes [2]
+// expected-note @below {{it does not fit this}}
 rt.program @r routine [-1] streams 2 events 0 arena 0 attributes {rt.spec = @r.spec} {
 ^bb0(%x: memref<64xf32>, %y: memref<64xf32>):
   rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
@@ -554,6 +558,7 @@ func.func private @r.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.s
 !sum = tensor<64xf32, #dist.local<#mesh, [64]>>
 rt.program @q routine [-1] streams 2 events 0 arena 0 attributes {rt.spec = @q.spec} {
 ^bb0(%x: memref<64xf32>, %y: memref<64xf32>):
+  // expected-note @below {{it does not fit this}}
   rt.collective all_reduce sum %x -> %y axes ["dp"] shape [1, 64, 1, 1, 1] accumulate f32 stream 1 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
 }
 func.func private @q.spec(%x: !due) -> !sum attributes {rt.spec, rt.routine} {
@@ -673,6 +678,7 @@ rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
   rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
 }
 func.func private @p.spec() -> (tensor<64xf32> {nn.name = "y"}) attributes {rt.spec} {
+  // expected-note @below {{the sum starts here}}
   %0 = rt.nothing : tensor<64xf32>
   // expected-error @below {{op 1 of @p.spec reads as operand 0 a sum to which nothing was added (op 0), and does more than to add it to one product; let a command make that sum}}
   %1 = rt.dense %0 : tensor<64xf32>
