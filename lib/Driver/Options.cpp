@@ -229,12 +229,13 @@ void addBinding(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("bind", "What the model leaves open");
   acts.atOfFiles(
       Phase::Graph, changeConstants,
-      flags.value("--bind", "NAME=N,...",
-                  "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
-                  "binds a nameless dim",
-                  [&options](const std::string &text) {
-                    return options.compile.phases.bindings.add(text);
-                  }));
+      flags.repeated(flags.value(
+          "--bind", "NAME=N,...",
+          "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
+          "binds a nameless dim",
+          [&options](const std::string &text) {
+            return options.compile.phases.bindings.add(text);
+          })));
 }
 
 void addMesh(FlagTable &flags, ActsTable &acts, Options &options) {
@@ -273,7 +274,7 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
           "with two chunks of the model on each stage zb-v, dualpipev, with V interleaved:V; "
           "search: an order that is found for the model's own times; or "
           "what weft-schedule has written to a file; default: the one of the shortest step by "
-          "modelled times that fits --memory-limit (weft-plan: 1f1b)",
+          "modelled times that fits --memory-limit",
           [&options](const std::string &text) { return takeSchedule(text, options); },
           scheduleNames()));
   acts.at(
@@ -300,7 +301,7 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
               "is an error",
               options.compile.phases.allowIdleAxes));
   acts.at(Phase::Sharded,
-          flags.value(
+          flags.repeated(flags.value(
               "--place|--pin", "REGEX=dimN:AXIS,..",
               "how to split values whose name matches: weights, inputs, outputs and nodes, as "
               "Netron or --explain "
@@ -312,7 +313,7 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
               "ignores them",
               [&options](const std::string &text) {
                 return llvm::toString(dist::appendRules(text, options.compile.phases.place));
-              }));
+              })));
   acts.at(Phase::Sharded,
           flags.value(
               "--sequence-parallel", "on|off|auto",

@@ -26,7 +26,10 @@ std::string takeFixed(const std::string &text, std::map<std::string, int64_t> &f
       return "AXIS " + FlagTable::notAmong(axis.str(), kAxes);
     if (size.getAsInteger(10, count) || count < 1)
       return "wants AXIS=N,..., such as tp=4, not '" + text + "'";
-    fixed[axis.str()] = count;
+    if (auto [before, isNew] = fixed.try_emplace(axis.str(), count);
+        !isNew && before->second != count)
+      return "fixes " + axis.str() + " at " + std::to_string(before->second) + " and at " +
+             std::to_string(count) + "; leave one of them out";
   }
   return "";
 }
@@ -45,17 +48,17 @@ std::string takeForbidden(const std::string &text, std::set<std::string> &forbid
 void weft::driver::addQuestionFlags(FlagTable &flags, ActsTable &acts, QuestionFlags &question) {
   acts.ofTheRun(flags.count("--devices", "N", "plan for so many of the cluster's devices",
                             question.devices, 1, int64_t(1) << 20));
-  acts.ofTheRun(flags.value(
+  acts.ofTheRun(flags.repeated(flags.value(
       "--fix", "AXIS=N,...",
       "the sizes of these axes of dp, tp, pp; others are chosen. Flags such "
       "as --zero that are given are obeyed, too",
-      [&question](const std::string &text) { return takeFixed(text, question.fixed); }));
-  acts.ofTheRun(flags.value(
+      [&question](const std::string &text) { return takeFixed(text, question.fixed); })));
+  acts.ofTheRun(flags.repeated(flags.value(
       "--forbid", "WHAT,...",
       "do without: dp, tp, pp, zero, recompute, sp (sequence parallelism), "
       "microbatches",
       [&question](const std::string &text) { return takeForbidden(text, question.forbidden); },
-      kMeans));
+      kMeans)));
   acts.ofTheRun(flags.value(
       "--objective", "step|latency|throughput|devices|memory",
       "what to make least: the time of a step (default; latency and throughput of a batch that is "

@@ -104,11 +104,7 @@ private:
     if (evaluates) {
       WEFT_TRY(feed(evaluation, options.evalData, options.evalDataTokens));
       WEFT_TRY(evalLoss.find(p, "eval", "loss"));
-      if (!evaluation.canFillUp() && evaluation.samples() < evaluation.batch())
-        return Status::user("the data for --eval-every has " +
-                            std::to_string(evaluation.samples()) + " samples, but a batch is " +
-                            std::to_string(evaluation.batch()) +
-                            " and cannot be filled up, as no labels say what does not count");
+      WEFT_TRY(checkEvaluation());
     }
     // Files of other lengths would put other samples into the same step.
     std::string sizes;
@@ -126,6 +122,22 @@ private:
       WEFT_TRY(refuseOldCheckpoints());
     if (!options.save.empty())
       WEFT_TRY(CheckpointWriter::open(&session, options.save, {}, writer));
+    return {};
+  }
+
+  /// A batch of evaluation that cannot be filled up is left out.
+  Status checkEvaluation() {
+    int64_t samples = evaluation.samples(), batch = evaluation.batch(), rest = samples % batch;
+    if (evaluation.canFillUp() || rest == 0)
+      return {};
+    std::string size = "a batch is " + std::to_string(batch) +
+                       " and cannot be filled up, as no labels say what does not count";
+    if (samples < batch)
+      return Status::user("the data for --eval-every has " + std::to_string(samples) +
+                          " samples, but " + size);
+    if (options.evalBatches == 0 || options.evalBatches > samples / batch)
+      log.warning("evaluation leaves out the last " + std::to_string(rest) + " of " +
+                  std::to_string(samples) + " samples: " + size);
     return {};
   }
 

@@ -33,6 +33,10 @@ says 2 "--comm is inproc, mpi, tcp or nccl, not 'tpc'; did you mean 'tcp'" weft-
 says 2 "no input 'X'; there is x; did you mean 'x'" weft-run mlp --input X=x8.npy
 says 2 "no program 'forwrd'; there is forward; did you mean" weft-run mlp --program forwrd
 says 2 "two executables given: 'mlp' and 'mlp'" weft-run mlp mlp
+says 2 "--mesh is given twice: 'dp=2' and 'tp=2'; leave one of them out" weft-compile mlp.onnx --mesh dp=2 --mesh=tp=2
+says 2 "--steps is given twice: '2' and '3'" weft-run train --data-tokens text:byte --steps 2 --steps 3
+says 2 "--fix fixes tp at 2 and at 4; leave one of them out" weft-plan "${gpt[@]}" --devices 4 --fix tp=2 --fix tp=4
+says 2 "--bind makes 'batch' both 2 and 4" weft-compile gpt.onnx --bind batch=2 --bind batch=4 -o m
 says 2 "two models given: 'mlp.onnx' and 'gpt.onnx'" weft-compile mlp.onnx gpt.onnx
 says 2 "-o wants a value: -o OUT" weft-compile mlp.onnx -o
 says 2 "-O wants a whole number from 0 to 3, not '9'" weft-compile mlp.onnx -O 9
@@ -160,6 +164,16 @@ weft-data npy --shape 1x8 --fill ids:256:2 -o one.npy
 weft-data npy --shape 1x8 --fill ids:256:3 -o next.npy
 says 0 "warning: the data has 1 samples for a batch of 2" weft-run train -q --data input_ids=one.npy --data labels=next.npy --steps 1
 silent 'warning' weft-run train -q --data-tokens text:byte --steps 1
+# Without labels a batch that samples do not fill is left out of an evaluation.
+weft-compile -q mlp.onnx --bind batch=8 --train --loss mse:logits,target --optimizer sgd:lr=0.1 -o regress || exit 1
+weft-data npy --shape 9x4 --fill zeros -o y9.npy
+weft-data npy --shape 5x8 --fill zeros -o x5.npy
+weft-data npy --shape 5x4 --fill zeros -o y5.npy
+says 0 "warning: evaluation leaves out the last 1 of 9 samples: a batch is 8 and cannot be filled up" \
+  weft-run regress -q --eval-data x=x9.npy --eval-data target=y9.npy
+silent 'warning' weft-run regress -q --eval-data x=x9.npy --eval-data target=y9.npy --eval-batches 1
+says 1 "the data for --eval-every has 5 samples, but a batch is 8 and cannot be filled up" \
+  weft-run regress -q --eval-data x=x5.npy --eval-data target=y5.npy
 
 # Inputs: by their headers, and ids by their values, before weights are read.
 says 1 "element [0-9]+ of 'high.npy' is [0-9]+, but the model looks it up in 256 rows; these are 0 to 255" weft-run gpt --input input_ids=high.npy
