@@ -6,6 +6,7 @@
 #include "weft/runtime/ExecutableFile.h"
 #include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/Launch.h"
+#include "weft/runtime/LostFiles.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +34,7 @@ bool speaksForMachine(const Launcher &launch) {
 
 int main(int argc, char **argv) {
   surviveFailedWrites();
+  tellLostFiles();
   // Started by a descriptor, the system would name the process after that.
   if (const char *slash = std::strrchr(argv[0], '/'))
     prctl(PR_SET_NAME, slash + 1);

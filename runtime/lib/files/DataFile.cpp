@@ -2,20 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "files/DataFile.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 using namespace weft::runtime;
-
-DataFile::~DataFile() {
-  if (mapping)
-    munmap(mapping, mappedBytes);
-}
 
 Status DataFile::openArray(const std::string &path, std::unique_ptr<DataFile> &file) {
   file = std::make_unique<DataFile>();
@@ -48,32 +39,19 @@ Status DataFile::openTokens(const std::string &spec, std::unique_ptr<DataFile> &
   file->type = named.type;
   file->name = named.path;
   const std::string &path = file->name;
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0)
-    return Status::user("token file '" + path + "' cannot be read: " + std::strerror(errno) +
-                        (path == spec && spec.find(':') != std::string::npos
-                             ? "; token types are :u16, :u32 and :byte"
-                             : ""));
-  struct stat info;
-  bool isRegular = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
-  if (isRegular && info.st_size > 0) {
-    file->mappedBytes = size_t(info.st_size);
-    void *memory = mmap(nullptr, file->mappedBytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    file->mapping = memory == MAP_FAILED ? nullptr : memory;
+  if (Status mapped = MappedFile::open(path, file->tokens); !mapped.ok()) {
+    bool isMisspelt = path == spec && spec.find(':') != std::string::npos;
+    return Status::user("token file " + mapped.text() +
+                        (isMisspelt ? "; token types are :u16, :u32 and :byte" : ""));
   }
-  close(descriptor);
-  if (!isRegular)
-    return Status::user("token file '" + path +
-                        "' is not a regular file; write what it gives into one");
-  if (!file->mapping)
-    return Status::user("token file '" + path + "' is empty or cannot be mapped");
   unsigned bytes = dtypeBytes(file->type);
-  if (file->mappedBytes % bytes != 0)
-    return Status::user("token file '" + path + "' has " + std::to_string(file->mappedBytes) +
+  size_t size = file->tokens.size();
+  if (size % bytes != 0)
+    return Status::user("token file '" + path + "' has " + std::to_string(size) +
                         " bytes, which is no multiple of the " + std::to_string(bytes) +
                         " of a token; say :u16, :u32 or :byte behind its name");
-  file->data = static_cast<const char *>(file->mapping);
-  file->elements = int64_t(file->mappedBytes / bytes);
+  file->data = file->tokens.data();
+  file->elements = int64_t(size / bytes);
   file->avoidHugePages();
   return {};
 }

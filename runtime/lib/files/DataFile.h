@@ -3,6 +3,7 @@
 #ifndef WEFT_RUNTIME_LIB_FILES_DATAFILE_H
 #define WEFT_RUNTIME_LIB_FILES_DATAFILE_H
 
+#include "files/MappedFile.h"
 #include "weft/runtime/Npy.h"
 
 #include <memory>
@@ -15,7 +16,6 @@ class DataFile {
 public:
   DataFile() = default;
   DataFile(const DataFile &) = delete;
-  ~DataFile();
 
   /// An array whose first dimension counts samples.
   static Status openArray(const std::string &path, std::unique_ptr<DataFile> &file);
@@ -49,8 +49,7 @@ private:
   const char *data = nullptr;
   int64_t elements = 0;
   NpyFile array;
-  void *mapping = nullptr; // of token files
-  size_t mappedBytes = 0;
+  MappedFile tokens;
 };
 
 } // namespace weft::runtime

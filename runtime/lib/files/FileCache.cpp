@@ -6,10 +6,10 @@
 #include <cstring>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace weft::runtime;
 
@@ -91,11 +91,6 @@ Status openRegular(const std::string &directory, const std::string &path, bool c
 
 } // namespace
 
-FileCache::~FileCache() {
-  for (auto &entry : files)
-    munmap(entry.second.data, entry.second.bytes);
-}
-
 std::string FileCache::join(const std::string &directory, const std::string &path) {
   if (directory.empty() || (!path.empty() && path[0] == '/'))
     return path;
@@ -111,17 +106,13 @@ Status FileCache::get(const std::string &directory, const std::string &path, boo
     Descriptor opened;
     struct stat info{};
     WEFT_TRY(openRegular(directory, path, confined, opened, info));
-    Mapping mapping;
-    mapping.bytes = uint64_t(info.st_size);
-    mapping.data = mapping.bytes == 0
-                       ? MAP_FAILED
-                       : mmap(nullptr, mapping.bytes, PROT_READ, MAP_PRIVATE, opened.value, 0);
-    if (mapping.data == MAP_FAILED)
+    MappedFile mapped;
+    if (!mapped.map(opened.value, size_t(info.st_size), full))
       return Status::user("weights '" + full + "' are empty or cannot be mapped");
-    found = files.emplace(full, mapping).first;
+    found = files.emplace(full, std::move(mapped)).first;
   }
-  data = static_cast<const uint8_t *>(found->second.data);
-  bytes = found->second.bytes;
+  data = reinterpret_cast<const uint8_t *>(found->second.data());
+  bytes = found->second.size();
   return {};
 }
 
@@ -140,6 +131,6 @@ void FileCache::forgetClaims() {
 
 void FileCache::release() {
   std::lock_guard<std::mutex> lock(mutex);
-  for (auto &entry : files)
-    madvise(entry.second.data, entry.second.bytes, MADV_DONTNEED);
+  for (auto &[path, file] : files)
+    file.release();
 }

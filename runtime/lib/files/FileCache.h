@@ -3,6 +3,7 @@
 #ifndef WEFT_RUNTIME_LIB_FILES_FILECACHE_H
 #define WEFT_RUNTIME_LIB_FILES_FILECACHE_H
 
+#include "files/MappedFile.h"
 #include "weft/runtime/Program.h"
 
 #include <atomic>
@@ -18,7 +19,6 @@ public:
   /// Set by the rank that compares a block's hash.
   using Claim = std::atomic<uint8_t>;
 
-  ~FileCache();
   /// Maps a regular file; nothing else is opened. `confined`: it must lie
   /// beneath `directory`, whatever links the path goes through.
   Status get(const std::string &directory, const std::string &path, bool confined,
@@ -35,12 +35,8 @@ public:
   static std::string join(const std::string &directory, const std::string &path);
 
 private:
-  struct Mapping {
-    void *data = nullptr;
-    uint64_t bytes = 0;
-  };
   std::mutex mutex;
-  std::map<std::string, Mapping> files;
+  std::map<std::string, MappedFile> files;
   std::map<const StatePiece *, std::unique_ptr<Claim[]>> claimed;
 };
 

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/runtime/Npy.h"
 
+#include "files/MappedFile.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,19 +68,10 @@ bool parseShape(const std::string &text, std::vector<int64_t> &shape) {
 
 } // namespace
 
-NpyFile &NpyFile::operator=(NpyFile &&other) noexcept {
-  std::swap(type, other.type);
-  std::swap(dims, other.dims);
-  std::swap(elements, other.elements);
-  std::swap(mapping, other.mapping);
-  std::swap(mappedBytes, other.mappedBytes);
-  return *this;
-}
-
-NpyFile::~NpyFile() {
-  if (mapping)
-    munmap(mapping, mappedBytes);
-}
+NpyFile::NpyFile() = default;
+NpyFile::NpyFile(NpyFile &&other) noexcept = default;
+NpyFile &NpyFile::operator=(NpyFile &&other) noexcept = default;
+NpyFile::~NpyFile() = default;
 
 int64_t NpyFile::numElements() const {
   int64_t count = 1;
@@ -90,32 +82,20 @@ int64_t NpyFile::numElements() const {
 
 Status NpyFile::open(const std::string &path, NpyFile &file) {
   auto bad = [&](const std::string &what) { return Status::user("'" + path + "' " + what); };
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0)
-    return bad(std::string("cannot be read: ") + std::strerror(errno));
-  struct stat info;
   NpyFile result;
-  bool isRegular = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
-  if (isRegular && info.st_size > 0) {
-    result.mappedBytes = size_t(info.st_size);
-    void *memory = mmap(nullptr, result.mappedBytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    result.mapping = memory == MAP_FAILED ? nullptr : memory;
-  }
-  close(descriptor);
-  if (!isRegular)
-    return bad("is not a regular file; write what it gives into one");
-  if (!result.mapping)
-    return bad("is empty or cannot be mapped");
-  const auto *bytes = static_cast<const unsigned char *>(result.mapping);
-  if (result.mappedBytes < 10 || std::memcmp(bytes, "\x93NUMPY", 6) != 0)
+  result.mapping = std::make_unique<MappedFile>();
+  WEFT_TRY(MappedFile::open(path, *result.mapping));
+  const auto *bytes = reinterpret_cast<const unsigned char *>(result.mapping->data());
+  size_t size = result.mapping->size();
+  if (size < 10 || std::memcmp(bytes, "\x93NUMPY", 6) != 0)
     return bad("is not a .npy file");
   size_t start = bytes[6] == 1 ? 10 : 12;
-  if (bytes[6] < 1 || bytes[6] > 3 || result.mappedBytes < start)
+  if (bytes[6] < 1 || bytes[6] > 3 || size < start)
     return bad("has an unknown .npy version " + std::to_string(bytes[6]));
   size_t length = bytes[8] | size_t(bytes[9]) << 8;
   if (start == 12)
     length |= size_t(bytes[10]) << 16 | size_t(bytes[11]) << 24;
-  if (length > result.mappedBytes - start)
+  if (length > size - start)
     return bad("has a cut-off header");
   std::string header(reinterpret_cast<const char *>(bytes) + start, length);
   std::string descr = valueOf(header, "descr");
@@ -141,12 +121,12 @@ Status NpyFile::open(const std::string &path, NpyFile &file) {
   for (int64_t size : result.dims)
     if (__builtin_mul_overflow(count, size, &count))
       return bad("has an impossible shape");
-  if (uint64_t(count) > result.mappedBytes - start - length)
+  if (uint64_t(count) > size - start - length)
     return bad("is cut off: its header promises " + std::to_string(count) +
-               " bytes of data, it has " + std::to_string(result.mappedBytes - start - length));
-  if (uint64_t(count) < result.mappedBytes - start - length)
+               " bytes of data, it has " + std::to_string(size - start - length));
+  if (uint64_t(count) < size - start - length)
     return bad("is too long: its header promises " + std::to_string(count) +
-               " bytes of data, it has " + std::to_string(result.mappedBytes - start - length) +
+               " bytes of data, it has " + std::to_string(size - start - length) +
                "; save one array a file");
   result.elements = bytes + start + length;
   file = std::move(result);

@@ -5,6 +5,7 @@
 #include "job/Judge.h"
 #include "terminal/Printer.h"
 
+#include "weft/runtime/LostFiles.h"
 #include "weft/runtime/Terminal.h"
 
 #include <cstdio>
@@ -54,6 +55,8 @@ int64_t Watch::neighbour() const {
 void Watch::look() {
   BoardSlot &mine = board.slot(rank);
   mine.beat.store(sinceBoot());
+  if (Status file = lostFile(); !file.ok())
+    giveUp(file);
   Presence now = mine.presence.load();
   if (now != presence) {
     presence = now;

@@ -41,6 +41,21 @@ tells 1 "token file 'odd' has 3 bytes, which is no multiple of the 2 of a token;
   weft-run train --steps 1 --data-tokens odd:u16
 tells 1 "is it a file of bytes? Then say 'text:byte'" weft-run train --steps 1 --data-tokens text
 tells 1 "input 'x' must be 8x8 f32, but 'x9.npy' is 9x8 f32; bind the sizes when compiling (--bind)" weft-run mlp --input x=x9.npy
+# Cut off while it is read: the file, and no signal.
+cut_while_read() { # FILE COMMAND...: cuts FILE off once there is a step in cut.jsonl
+  head -c 1000000 /dev/zero >"$1" && : >cut.jsonl || return 70
+  "${@:2}" &
+  until [ -s cut.jsonl ] || ! kill -0 $!; do sleep 0.05; done
+  truncate -s 0 "$1"
+  wait $!
+}
+tells 1 "'cut.tokens' became shorter while it was in use, or its disk cannot be read; restore it, and start again" \
+  cut_while_read cut.tokens timeout 60 weft-run train --data-tokens cut.tokens:byte --steps 10000000 --log cut.jsonl
+weft-compile -q gpt.onnx --bind batch=2,seq=8 --mesh dp=2 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=0.1 -o train2 || exit 1
+for comm in inproc tcp mpi; do
+  tells 1 "'cut.tokens' became shorter while it was in use" \
+    cut_while_read cut.tokens timeout 60 weft-run train2 --comm $comm --data-tokens cut.tokens:byte --steps 10000000 --log cut.jsonl
+done
 tells 2 "npy wants --shape AxBxC and -o FILE.npy" weft-data npy -o x.npy
 tells 2 "--fill random is of numbers between -1 and 1, which i64 has not; write ids:N for whole ones" \
   weft-data npy --shape 2 --fill random --dtype i64 -o x.npy

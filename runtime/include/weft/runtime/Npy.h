@@ -6,18 +6,21 @@
 #include "weft/runtime/Program.h"
 #include "weft/runtime/Status.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace weft::runtime {
+
+class MappedFile;
 
 /// A row-major little-endian .npy file, mapped read-only.
 /// bfloat16 has no numpy name: files hold it as '<V2' (or '|V2', or '<u2' where
 /// bf16 is asked for), as ml_dtypes and others do.
 class NpyFile {
 public:
-  NpyFile() = default;
-  NpyFile(NpyFile &&other) noexcept { *this = std::move(other); }
+  NpyFile();
+  NpyFile(NpyFile &&other) noexcept;
   NpyFile &operator=(NpyFile &&other) noexcept;
   ~NpyFile();
 
@@ -32,8 +35,7 @@ private:
   DType type = DType::F32;
   std::vector<int64_t> dims;
   const void *elements = nullptr;
-  void *mapping = nullptr;
-  size_t mappedBytes = 0;
+  std::unique_ptr<MappedFile> mapping;
 };
 
 /// The header of a .npy file, padded to a multiple of 64 bytes.
