@@ -16,6 +16,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 using namespace mlir;
 using namespace weft;
@@ -83,8 +84,8 @@ cost::Shape shapeOf(const WorkShape &shape) {
 
 } // namespace
 
-Nodes::Nodes(func::FuncOp program, const Target &target)
-    : program(program), choice(program.getBody().front(), target) {
+Nodes::Nodes(func::FuncOp program, const Target &target, std::vector<int32_t> place)
+    : program(program), choice(program.getBody().front(), target), place(std::move(place)) {
   for (const rt::FusionChoice::Node &chosen : choice.nodes())
     add(chosen);
   addCopies();
@@ -94,8 +95,27 @@ Nodes::Nodes(func::FuncOp program, const Target &target)
   for (Node &node : nodes)
     if (!node.transition)
       node.work = workOf(node);
-  findStages();
+  findChunks();
   findCritical();
+}
+
+bool Nodes::isFirstOfStage(int64_t chunk, ArrayRef<int64_t> chunks) const {
+  int64_t stage = stageOf(chunk);
+  auto isThere = [&](int64_t other) { return stageOf(other) == stage; };
+  if (!chunks.empty()) {
+    auto *first = llvm::find_if(chunks, isThere);
+    return first != chunks.end() && *first == chunk;
+  }
+  return llvm::none_of(llvm::seq<int64_t>(0, chunk), isThere);
+}
+
+bool Nodes::hasSeveralOfStage() const {
+  return int64_t(place.size()) > *llvm::max_element(place) + 1;
+}
+
+bool Nodes::runsOnStage(const Node &node, int64_t stage) const {
+  return node.chunks.empty() ||
+         llvm::any_of(node.chunks, [&](int64_t chunk) { return stageOf(chunk) == stage; });
 }
 
 Value Nodes::rootOf(Value value) const {
@@ -258,28 +278,103 @@ cost::Work Nodes::workOf(const Node &node) const {
   return sum;
 }
 
-void Nodes::findStages() {
-  dist::MeshAttr mesh = dist::getMesh(program);
-  if (!mesh || !mesh.getValue().stageAxis())
-    return;
+std::optional<SmallVector<int64_t>> Nodes::holdersOf(const Node &node) const {
   auto held = [](Value value) -> const std::optional<Held> * {
     dist::LocalAttr local = dist::getLocal(value.getType());
     return local ? &local.getValue().held : nullptr;
   };
-  for (Node &node : nodes) {
-    // Views that loops leave behind have no placement: they lie where what they show lies.
-    const std::optional<Held> *where = nullptr;
-    for (Operation *op : node.ops)
-      for (Value result : op->getResults())
-        if (!where)
-          where = held(result);
-    for (Operation *op : node.ops)
-      for (Value operand : op->getOperands())
-        if (!where)
-          where = held(rootOf(operand));
-    if (where && *where)
-      node.stages.assign((*where)->stages.begin(), (*where)->stages.end());
+  // Views that loops leave behind have no placement: they lie where what they show lies.
+  const std::optional<Held> *where = nullptr;
+  for (Operation *op : node.ops)
+    for (Value result : op->getResults())
+      if (!where)
+        where = held(result);
+  for (Operation *op : node.ops)
+    for (Value operand : op->getOperands())
+      if (!where)
+        where = held(rootOf(operand));
+  if (!where || !*where)
+    return std::nullopt;
+  return SmallVector<int64_t>((*where)->stages.begin(), (*where)->stages.end());
+}
+
+SmallVector<int64_t> Nodes::chunksOfOperands(const Node &node) const {
+  std::set<int64_t> chunks;
+  for (Operation *op : node.ops)
+    for (Value operand : op->getOperands())
+      if (Operation *maker = rootOf(operand).getDefiningOp())
+        if (auto found = numberOf.find(maker);
+            found != numberOf.end() && &nodes[found->second] != &node)
+          chunks.insert(nodes[found->second].chunks.begin(), nodes[found->second].chunks.end());
+  return {chunks.begin(), chunks.end()};
+}
+
+/// What goes with a pass goes to the next chunk, or to the one before.
+int64_t Nodes::takerOn(int64_t stage, int64_t maker, bool isForward) const {
+  SmallVector<int64_t> there;
+  for (int64_t chunk = 0; chunk < int64_t(place.size()); ++chunk)
+    if (stageOf(chunk) == stage)
+      there.push_back(chunk);
+  if (isForward) {
+    auto *next = llvm::find_if(there, [&](int64_t chunk) { return chunk > maker; });
+    return next == there.end() ? there.back() : *next;
   }
+  auto before = std::find_if(there.rbegin(), there.rend(), [&](int64_t c) { return c < maker; });
+  return before == there.rend() ? there.front() : *before;
+}
+
+void Nodes::findEndsOf(Node &move) {
+  SmallVector<int64_t> sources(move.transition.getGeometry().sources);
+  move.makers = chunksOfOperands(move);
+  move.takers.assign(sources.size(), -1);
+  std::optional<SmallVector<int64_t>> holders = holdersOf(move);
+  for (int64_t stage = 0; stage < int64_t(sources.size()); ++stage) {
+    int64_t source = sources[size_t(stage)];
+    if (source < 0)
+      continue;
+    auto *maker = llvm::find_if(move.makers, [&](int64_t c) { return stageOf(c) == source; });
+    int64_t from = maker == move.makers.end() ? takerOn(source, -1, true) : *maker;
+    int64_t to = source == stage ? from : takerOn(stage, from, move.part == Part::Forward);
+    move.takers[size_t(stage)] = to;
+    if (!holders || llvm::is_contained(*holders, stage))
+      move.chunks.push_back(to);
+  }
+  llvm::sort(move.chunks);
+}
+
+/// Of chunks of one stage that hold a value, those that an op says (dist.chunks) or else what it
+/// reads is of.
+void Nodes::findChunksOf(Node &node) {
+  std::optional<SmallVector<int64_t>> holders = holdersOf(node);
+  if (!hasSeveralOfStage())
+    return void(node.chunks = holders.value_or(SmallVector<int64_t>()));
+  std::set<int64_t> said;
+  for (Operation *op : node.ops)
+    if (auto own = op->getAttrOfType<DenseI64ArrayAttr>(dist::kChunksAttr))
+      said.insert(own.asArrayRef().begin(), own.asArrayRef().end());
+  SmallVector<int64_t> wanted(said.begin(), said.end());
+  if (wanted.empty())
+    wanted = chunksOfOperands(node);
+  auto isHeld = [&](int64_t chunk) {
+    return !holders || llvm::is_contained(*holders, stageOf(chunk));
+  };
+  llvm::copy_if(wanted, std::back_inserter(node.chunks), isHeld);
+  // It may be held where nothing says of which chunk it is.
+  for (int64_t chunk = 0; holders && chunk < int64_t(place.size()); ++chunk)
+    if (isHeld(chunk) && !runsOnStage(node, stageOf(chunk)))
+      node.chunks.push_back(chunk);
+  llvm::sort(node.chunks);
+}
+
+void Nodes::findChunks() {
+  dist::MeshAttr mesh = dist::getMesh(program);
+  if (!mesh || !mesh.getValue().stageAxis())
+    return;
+  for (Node &node : nodes)
+    if (node.transition && node.transition.getTransitionKind() == TransitionKind::Move)
+      findEndsOf(node);
+    else
+      findChunksOf(node);
 }
 
 void Nodes::findCritical() {

@@ -24,8 +24,8 @@ struct Node {
   Part part = Part::Forward;
   /// The number of its microbatch; nothing: it runs once a step.
   std::optional<int64_t> microbatch;
-  /// Ascending; empty: all stages.
-  llvm::SmallVector<int64_t> stages;
+  /// Of the model, ascending; empty: all. What several chunks of a stage have in common runs once.
+  llvm::SmallVector<int64_t> chunks;
   /// Some op of the forward pass or of an input's gradient waits for it.
   bool isCritical = false;
   cost::Work work;
@@ -33,15 +33,24 @@ struct Node {
   std::vector<cost::Work> copies;
   /// Null for work.
   TransitionOpInterface transition;
-
-  bool runsOn(int64_t stage) const { return stages.empty() || llvm::is_contained(stages, stage); }
+  /// Of a move from stage to stage: the chunks that make the value, ascending, and by stage the one
+  /// that it comes to.
+  llvm::SmallVector<int64_t> makers, takers;
 };
 
 /// The nodes of a program, in an order in which they can run.
 class Nodes {
 public:
-  explicit Nodes(mlir::func::FuncOp program, const Target &target);
+  /// `place`: the stage of each chunk of the model.
+  Nodes(mlir::func::FuncOp program, const Target &target, std::vector<int32_t> place);
 
+  /// The stage of a chunk.
+  int64_t stageOf(int64_t chunk) const { return place[size_t(chunk)]; }
+  /// The first chunk of its stage among these, which are ascending; of all chunks if there are none.
+  bool isFirstOfStage(int64_t chunk, llvm::ArrayRef<int64_t> chunks) const;
+  bool runsOnStage(const Node &node, int64_t stage) const;
+  /// Whether some stage has several chunks.
+  bool hasSeveralOfStage() const;
   const std::vector<Node> &all() const { return nodes; }
   /// The value in memory that is read where `value` is: views are seen through.
   mlir::Value rootOf(mlir::Value value) const;
@@ -57,13 +66,22 @@ public:
 private:
   void add(const rt::FusionChoice::Node &chosen);
   void addCopies();
-  void findStages();
+  void findChunks();
+  void findChunksOf(Node &node);
+  /// The stages that hold what the node makes; nothing: all, or it is not known.
+  std::optional<llvm::SmallVector<int64_t>> holdersOf(const Node &node) const;
+  /// Those of what the node reads.
+  llvm::SmallVector<int64_t> chunksOfOperands(const Node &node) const;
+  void findEndsOf(Node &move);
+  /// The chunk of a stage to which a value comes from another stage's chunk.
+  int64_t takerOn(int64_t stage, int64_t maker, bool isForward) const;
   void findCritical();
   bool isReadOutside(mlir::Value root, const Node &node) const;
   cost::Work workOf(const Node &node) const;
 
   mlir::func::FuncOp program;
   rt::FusionChoice choice;
+  std::vector<int32_t> place;
   std::vector<Node> nodes;
   llvm::DenseMap<mlir::Operation *, size_t> numberOf;
 };

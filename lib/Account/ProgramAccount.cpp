@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Account/ProgramAccount.h"
 
+#include "ChunkMemory.h"
 #include "Compress.h"
-#include "StageMemory.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
 #include "passes/dist/StageSchedule.h"
@@ -67,11 +67,11 @@ private:
   std::vector<Item> buckets; // that are not full
 };
 
-/// What one stage does.
+/// What a stage does for one chunk.
 class ChunkWriter {
 public:
   ChunkWriter(func::FuncOp program, const Mesh &mesh, ArrayRef<int32_t> axisNumber,
-              const StageView &view, const Options &options)
+              const ChunkView &view, const Options &options)
       : program(program), mesh(mesh), axisNumber(axisNumber), view(view),
         isForPlanning(options.isForPlanning), forward(options.bucketBytes),
         backward(options.bucketBytes), weight(options.bucketBytes), update(options.bucketBytes),
@@ -88,7 +88,7 @@ public:
         continue;
       if (isMove(node.transition))
         addMove(node, isEach);
-      else if (node.runsOn(view.stage) || meetsStages(node))
+      else if (meetsStages(node) ? view.isFirstOfStage() : view.runs(node))
         add(number, node, isEach);
     }
     chunk.forward = forward.finish();
@@ -258,10 +258,12 @@ private:
   }
 
   /// Each stage that lacks a value has it from the nearest that holds it. Once a step all stages
-  /// come to that, as to a collective.
+  /// come to that, as to a collective, whatever chunks they have.
   void addMove(const Node &node, bool isEach) {
     TransitionOpInterface transition = node.transition;
     int64_t bytes = bytesOf(transition->getOperand(0));
+    if (!isEach && !view.isFirstOfStage())
+      return;
     if (!isEach) {
       Communication communication;
       communication.kind = runtime::CollectiveKind::Send;
@@ -269,9 +271,11 @@ private:
       communication.axes.push_back(axisNumber[*mesh.stageAxis()]);
       return update.add(Item::of(std::move(communication)), cost::Purpose::Pass);
     }
+    if (!view.nodes.isFirstOfStage(view.chunk, node.makers))
+      return;
     for (auto [stage, source] : llvm::enumerate(transition.getGeometry().sources))
-      if (source == view.stage && int64_t(stage) != view.stage)
-        (int64_t(stage) > view.stage ? chunk.forwardBytes : chunk.backwardBytes) += bytes;
+      if (source == view.stage() && int64_t(stage) != source)
+        (node.takers[stage] > view.chunk ? chunk.forwardBytes : chunk.backwardBytes) += bytes;
   }
 
   static cost::StateClass classOf(func::FuncOp program, unsigned argument) {
@@ -283,7 +287,8 @@ private:
   void addStates() {
     for (BlockArgument argument : program.getArguments()) {
       dist::LocalAttr local = dist::getLocal(argument.getType());
-      if (local && local.getValue().held && !local.getValue().held->contains(view.stage))
+      if (!view.isFirstOfStage() ||
+          (local && local.getValue().held && !local.getValue().held->contains(view.stage())))
         continue;
       chunk.stateBytes[size_t(classOf(program, argument.getArgNumber()))] += bytesOf(argument);
     }
@@ -292,7 +297,7 @@ private:
   func::FuncOp program;
   const Mesh &mesh;
   ArrayRef<int32_t> axisNumber;
-  const StageView &view;
+  const ChunkView &view;
   bool isForPlanning;
   cost::Chunk chunk;
   ItemList forward, backward, weight, update, gathers, sums;
@@ -360,19 +365,16 @@ llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Opti
         dist::scheduleOf(options.schedule, stages, microbatches);
     if (!schedule)
       return schedule.takeError();
-    if (int64_t chunks = schedule->place.size(); chunks != stages)
-      return llvm::createStringError(
-          (dist::requestOf(options.schedule) == dist::ScheduleRequest::Written
-               ? "the schedule"
-               : "'" + options.schedule + "'") +
-          " has " + std::to_string(chunks) + " chunks on " + std::to_string(stages) +
-          " stages; plans are made for one chunk a stage so far: choose 1f1b or zb-h1");
+    if (schedule->place != dist::placeOf(module, stages))
+      return llvm::createStringError("the program is not cut as '" + options.schedule +
+                                     "' has its chunks; compile it anew for that schedule");
     account.schedule = std::move(*schedule);
   }
-  Nodes nodes(program, *target);
-  for (int64_t stage = 0; stage < stages; ++stage) {
+  Nodes nodes(program, *target, account.schedule.place);
+  for (size_t chunk = 0; chunk < account.schedule.place.size(); ++chunk) {
     // The first microbatch begins the sums; those behind it do more.
-    StageView view{nodes, stage, {}, options.isForPlanning || splitsWeights(account.schedule)};
+    ChunkView view{
+        nodes, int64_t(chunk), {}, options.isForPlanning || splitsWeights(account.schedule)};
     if (microbatches > 1)
       view.microbatch = 1;
     account.chunks.push_back(ChunkWriter(program, mesh, axisNumber, view, options).run());

@@ -8,7 +8,7 @@ using namespace weft;
 using namespace weft::choosing;
 
 std::string choosing::stagesOf(const planner::Candidate &candidate) {
-  const std::vector<int64_t> &counts = candidate.stageBlocks;
+  const std::vector<int64_t> &counts = candidate.chunkBlocks;
   if (counts.size() < 2 || llvm::is_contained(counts, 0))
     return "";
   std::string text = "blocks:";

@@ -11,6 +11,7 @@
 #include "weft/Cost/CostModel.h"
 #include "weft/Explain/Explain.h"
 #include "weft/Interfaces/TensorTypes.h"
+#include "weft/Pipeline/Generate.h"
 #include "weft/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,14 +36,8 @@ public:
   }
 
   llvm::Expected<Evaluation> run() {
-    // What accounts know best: stages with one chunk each.
-    if (compilation.options.phases.schedule.empty())
-      compilation.options.phases.schedule = "1f1b";
     if (failed(compilation.runTo(Phase::Staged)) || failed(describe()))
       return doesNotCompile();
-    auto found = compilation.getModule()->getAttrOfType<StringAttr>(dist::kScheduleAttr);
-    if (found && isAsked(dist::ScheduleRequest::Search))
-      compilation.options.phases.schedule = found.str();
     if (llvm::Error wrong = profile ? accountOfOthers() : account())
       return wrong;
     if (llvm::Error wrong = simulate())
@@ -57,8 +52,23 @@ private:
     return dist::requestOf(compilation.options.phases.schedule) == request;
   }
 
+  /// What the compiler has chosen or found is what accounts and later copies go by.
+  void settleSchedule() {
+    auto found = compilation.getModule()->getAttrOfType<StringAttr>(dist::kScheduleAttr);
+    bool isOpen = isAsked(dist::ScheduleRequest::Best) || isAsked(dist::ScheduleRequest::Search);
+    std::string why;
+    std::optional<pipeline::Schedule> schedule;
+    if (found && isOpen)
+      schedule = pipeline::readSchedule(found.str(), why);
+    if (!schedule)
+      return;
+    std::string name = pipeline::nameOf(*schedule);
+    compilation.options.phases.schedule = name.empty() ? found.str() : name;
+  }
+
   /// What is asked of what: the model, its state, the cluster.
   LogicalResult describe() {
+    settleSchedule();
     const PhaseOptions &phases = compilation.options.phases;
     FailureOr<CostModel> found = costModelOf(compilation.getModule(), phases.mesh);
     if (failed(found))

@@ -146,11 +146,11 @@ void Finalists::countTies() {
 llvm::Expected<std::optional<Evaluation>> Finalists::evaluateQuietly(Candidate &candidate) {
   if (!program.options.phases.stageCosts.empty() ||
       (configured && dist::asksForStages(configured->getModule(), candidate.layout.devices())))
-    candidate.stageBlocks.clear();
+    candidate.chunkBlocks.clear();
   llvm::Expected<std::optional<Evaluation>> found = evaluateAsCut(candidate);
   if (!found || *found || stagesOf(candidate).empty() || !choice.stages.empty())
     return found;
-  candidate.stageBlocks.clear();
+  candidate.chunkBlocks.clear();
   found = evaluateAsCut(candidate);
   choice.refused.pop_back(); // told once, or not at all
   return found;

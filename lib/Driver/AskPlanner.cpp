@@ -41,10 +41,10 @@ int checkQuestion(ModuleOp program, const Options &options, const QuestionFlags 
     return tell("--batch-axes names axes of a mesh, which is to be chosen; leave it out, or ask "
                 "about a mesh with --evaluate",
                 Usage);
-  if (isGiven(options, "--schedule") && !pipeline::findGenerator(options.compile.phases.schedule))
-    return tell("--schedule: plans are made for schedules that have names and one chunk a stage; "
-                "choose 1f1b, zb-h1 or zb-h2",
-                Usage);
+  std::string why;
+  if (isGiven(options, "--schedule") &&
+      !pipeline::findSchedule(options.compile.phases.schedule, why))
+    return tell("--schedule: plans are made for schedules that have names: " + why, Usage);
   return Ok;
 }
 

@@ -10,33 +10,6 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::dist;
 
-static std::string knownNames() {
-  std::string names;
-  for (const pipeline::Generator &known : pipeline::generators()) {
-    names += (names.empty() ? " " : ", ") + std::string(known.name);
-    if (known.leastChunksPerRank != known.mostChunksPerRank)
-      names += ":V";
-  }
-  return names;
-}
-
-static llvm::Expected<pipeline::Schedule> generate(llvm::StringRef text, int64_t ranks,
-                                                   int64_t microbatches) {
-  auto [name, number] = text.split(':');
-  const pipeline::Generator *generator = pipeline::findGenerator(name.str());
-  if (!generator)
-    return llvm::createStringError("'" + name + "' is no schedule; known are" + knownNames());
-  int64_t chunks = generator->leastChunksPerRank;
-  bool isFixed = chunks == generator->mostChunksPerRank;
-  if (text.contains(':') ? number.getAsInteger(10, chunks) : !isFixed)
-    return llvm::createStringError("'" + text + "' does not say how many chunks of the model a " +
-                                   "rank has; write " + name + ":2, for one");
-  std::string why;
-  if (!pipeline::fits(*generator, ranks, chunks, microbatches, why))
-    return llvm::createStringError(why);
-  return generator->make(int32_t(ranks), int32_t(chunks), int32_t(microbatches));
-}
-
 ScheduleRequest dist::requestOf(llvm::StringRef text) {
   return text.empty()               ? ScheduleRequest::Best
          : text == kSearch          ? ScheduleRequest::Search
@@ -64,6 +37,16 @@ static llvm::Expected<pipeline::Schedule> readWritten(llvm::StringRef text, int6
   return std::move(*schedule);
 }
 
+static llvm::Expected<pipeline::Schedule> makeNamed(llvm::StringRef text, int64_t ranks,
+                                                    int64_t microbatches) {
+  std::string why;
+  std::optional<pipeline::Schedule> schedule =
+      pipeline::makeSchedule(text.str(), ranks, microbatches, why);
+  if (!schedule)
+    return llvm::createStringError(why);
+  return std::move(*schedule);
+}
+
 llvm::Expected<pipeline::Schedule> dist::scheduleOf(llvm::StringRef text, int64_t ranks,
                                                     int64_t microbatches) {
   switch (requestOf(text)) {
@@ -73,7 +56,7 @@ llvm::Expected<pipeline::Schedule> dist::scheduleOf(llvm::StringRef text, int64_
     return llvm::createStringError("a schedule is searched for when the model is cut; compile "
                                    "anew (phase sharded)");
   case ScheduleRequest::Named:
-    return generate(text, ranks, microbatches);
+    return makeNamed(text, ranks, microbatches);
   case ScheduleRequest::Written:
     return readWritten(text, ranks, microbatches);
   }

@@ -25,6 +25,22 @@ struct Generator {
 const std::vector<Generator> &generators();
 const Generator *findGenerator(const std::string &name);
 
+/// What a text such as `1f1b` or `interleaved:2` names.
+struct NamedSchedule {
+  const Generator *generator;
+  int64_t chunksPerRank;
+};
+/// Nothing if it names none; `error` says why and what there is.
+std::optional<NamedSchedule> findSchedule(const std::string &text, std::string &error);
+
+/// The schedule that a text names; nothing, and why in `error`, if it names none, or none for so
+/// many ranks and microbatches.
+std::optional<Schedule> makeSchedule(const std::string &text, int64_t ranks, int64_t microbatches,
+                                     std::string &error);
+
+/// The text that makeSchedule makes this one of; empty if none does.
+std::string nameOf(const Schedule &schedule);
+
 /// Whether `generator` has such a schedule; if not, `error` says why and what is near.
 bool fits(const Generator &generator, int64_t ranks, int64_t chunksPerRank, int64_t microbatches,
           std::string &error);

@@ -26,7 +26,7 @@ struct Layout {
   /// From the major axis to the minor one: neighbours in rank differ in the last.
   std::array<Role, kRoleCount> order = {Role::Stages, Role::Data, Role::Tensor};
   int64_t microbatches = 1;
-  /// By its name; only asked for with stages.
+  /// As pipeline::findSchedule knows it; only asked for with stages.
   std::string schedule = "1f1b";
   /// As --zero: 0 to 3.
   int64_t zero = 0;
@@ -37,6 +37,8 @@ struct Layout {
   int64_t size(Role role) const { return sizes[size_t(role)]; }
   int64_t &size(Role role) { return sizes[size_t(role)]; }
   int64_t devices() const { return sizes[0] * sizes[1] * sizes[2]; }
+  /// The parts that the model is cut into: several on a stage, if the schedule has it so.
+  int64_t chunks() const;
   /// `pp=2,dp=4`: the axes longer than 1; "" for one device.
   std::string mesh() const;
   /// For people: `dp=4 x tp=2, 8 microbatches, ZeRO-1, recompute full`.
@@ -68,10 +70,11 @@ struct Space {
   std::vector<int64_t> allowedMicrobatches, allowedZero;
   std::vector<Recompute> allowedRecompute;
   std::vector<bool> allowedSequenceParallel;
-  std::vector<std::string> schedules = {"1f1b", "zb-h1", "zb-h2"};
+  std::vector<std::string> schedules = {"1f1b",  "interleaved:2", "interleaved:4", "zb-h1",
+                                        "zb-h2", "zb-v",          "dualpipev"};
 
   /// In the order of Layout::operator<. Each divides the devices, the batch and the blocks' count
-  /// is at least that of stages.
+  /// is at least that of chunks.
   std::vector<Layout> layouts() const;
   /// What their meshes can be, but for the order of axes (Layout::mesh), the simplest first.
   std::vector<std::string> meshes() const;

@@ -64,7 +64,7 @@ std::optional<Sample> scaled(const Sample &small, int64_t smallSize, const Sampl
 struct Assembly {
   /// Bytes up to which what waits for nobody shares messages.
   int64_t bucketBytes = 25 << 20;
-  /// What is before and behind the blocks, in the time of blocks: stages get as many blocks as
+  /// What is before and behind the blocks, in the time of blocks: chunks get as many blocks as
   /// makes them even.
   double before = 0, behind = 0;
 };
@@ -108,12 +108,13 @@ Messages gathersBehindUpdate(const Layout &layout, int64_t parameterBytes, int64
 cost::Work updateOf(cost::Work whole, const Layout &layout);
 /// Adds a gradient of so many bytes to those of the microbatches before.
 cost::Work accumulationOf(int64_t gradientBytes);
-/// What the last of several stages has of the first one's parameters: state, gathers, sums.
+/// What the stage of the last chunk has of the parameters of the first one's, if that is another:
+/// state, gathers, sums.
 Share sharedOf(const ModelAccount &model);
 
-/// How many of the blocks each stage has: as even as whole blocks can be, where what is before the
-/// first and behind the last takes as long as so many blocks.
-std::vector<int64_t> blocksOfStages(int64_t blocks, int64_t stages, double before, double behind);
+/// How many of the blocks each chunk has: as even as whole blocks can be, with what is before the
+/// first and behind the last.
+std::vector<int64_t> blocksOfChunks(int64_t blocks, const Layout &layout, const Assembly &assembly);
 
 } // namespace weft::planner
 

@@ -54,8 +54,8 @@ struct Options {
 struct Candidate {
   Layout layout;
   cost::Prediction prediction;
-  /// How many blocks each stage has.
-  std::vector<int64_t> stageBlocks;
+  /// How many blocks each chunk has.
+  std::vector<int64_t> chunkBlocks;
   int64_t bytes() const { return prediction.memory[prediction.fullest].total(); }
 };
 

@@ -3,6 +3,7 @@
 #include "weft/Pipeline/Generate.h"
 
 #include <algorithm>
+#include <charconv>
 #include <deque>
 
 using namespace weft::pipeline;
@@ -298,6 +299,62 @@ const Generator *weft::pipeline::findGenerator(const std::string &name) {
     if (name == generator.name)
       return &generator;
   return nullptr;
+}
+
+static std::string knownNames() {
+  std::string names;
+  for (const Generator &known : generators()) {
+    names += (names.empty() ? " " : ", ") + std::string(known.name);
+    if (known.leastChunksPerRank != known.mostChunksPerRank)
+      names += ":V";
+  }
+  return names;
+}
+
+std::optional<NamedSchedule> weft::pipeline::findSchedule(const std::string &text,
+                                                          std::string &error) {
+  size_t colon = text.find(':');
+  std::string name = text.substr(0, colon);
+  const Generator *generator = findGenerator(name);
+  if (!generator) {
+    error = "'" + name + "' is no schedule; known are" + knownNames();
+    return std::nullopt;
+  }
+  int64_t chunks = generator->leastChunksPerRank;
+  bool saysChunks = colon != std::string::npos;
+  if (saysChunks) {
+    const char *first = text.data() + colon + 1, *last = text.data() + text.size();
+    auto [end, wrong] = std::from_chars(first, last, chunks);
+    saysChunks = wrong == std::errc() && end == last;
+  }
+  bool isFixed = generator->leastChunksPerRank == generator->mostChunksPerRank;
+  if (colon != std::string::npos ? !saysChunks : !isFixed) {
+    error = "'" + text + "' does not say how many chunks of the model a rank has; write " + name +
+            ":2, for one";
+    return std::nullopt;
+  }
+  return NamedSchedule{generator, chunks};
+}
+
+std::optional<Schedule> weft::pipeline::makeSchedule(const std::string &text, int64_t ranks,
+                                                     int64_t microbatches, std::string &error) {
+  std::optional<NamedSchedule> named = findSchedule(text, error);
+  if (!named || !fits(*named->generator, ranks, named->chunksPerRank, microbatches, error))
+    return std::nullopt;
+  return named->generator->make(int32_t(ranks), int32_t(named->chunksPerRank),
+                                int32_t(microbatches));
+}
+
+std::string weft::pipeline::nameOf(const Schedule &schedule) {
+  int64_t ranks = int64_t(schedule.ranks.size()), chunks = int64_t(schedule.place.size());
+  for (const Generator &known : generators()) {
+    std::string name = known.name, why;
+    if (known.leastChunksPerRank != known.mostChunksPerRank)
+      name += ":" + std::to_string(chunks / std::max<int64_t>(1, ranks));
+    if (makeSchedule(name, ranks, schedule.microbatches, why) == schedule)
+      return name;
+  }
+  return "";
 }
 
 std::string weft::pipeline::mostPairs(int64_t ranks, int64_t chunksPerRank) {

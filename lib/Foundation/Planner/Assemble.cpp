@@ -62,10 +62,9 @@ public:
       return std::nullopt;
     for (const pipeline::Action &action : account.schedule.ranks.front())
       putsOff |= action.kind == pipeline::Kind::Weight;
-    std::vector<int64_t> counts =
-        blocksOfStages(model.blocks, stages, options.before, options.behind);
-    for (int64_t stage = 0; stage < stages; ++stage)
-      account.chunks.push_back(chunkOf(stage, stages, counts[size_t(stage)]));
+    std::vector<int64_t> counts = blocksOfChunks(model.blocks, layout, options);
+    for (size_t number = 0; number < counts.size(); ++number)
+      account.chunks.push_back(chunkOf(number, counts[number]));
     return std::move(account);
   }
 
@@ -75,27 +74,30 @@ private:
       account.schedule = pipeline::withoutStages(layout.microbatches);
       return true;
     }
-    const pipeline::Generator *generator = pipeline::findGenerator(layout.schedule);
-    if (!generator)
-      error = "there is no schedule '" + layout.schedule + "'";
-    else if (pipeline::fits(*generator, stages, 1, layout.microbatches, error))
-      account.schedule = generator->make(int32_t(stages), 1, int32_t(layout.microbatches));
-    return error.empty();
+    std::optional<pipeline::Schedule> made =
+        pipeline::makeSchedule(layout.schedule, stages, layout.microbatches, error);
+    if (made)
+      account.schedule = std::move(*made);
+    return made.has_value();
   }
 
-  /// A part of the stage, so many times.
+  /// A part of the chunk, so many times.
   struct Piece {
     const Share *share;
     int64_t count;
   };
 
-  cost::Chunk chunkOf(int64_t stage, int64_t stages, int64_t count) {
-    bool isFirst = stage == 0, isLast = stage + 1 == stages;
+  /// Whether the first chunk and the last are on one stage.
+  bool isRound() const { return account.schedule.place.front() == account.schedule.place.back(); }
+
+  cost::Chunk chunkOf(size_t number, int64_t count) {
+    const std::vector<int32_t> &place = account.schedule.place;
+    bool isFirst = number == 0, isLast = number + 1 == place.size();
     std::vector<Piece> pieces;
     if (isFirst)
       pieces.push_back({&model.before, 1});
     pieces.push_back({&model.block, count});
-    if (isLast && !isFirst)
+    if (isLast && !isRound())
       pieces.push_back({&shared, 1});
     if (isLast)
       pieces.push_back({&model.behind, 1});
@@ -114,10 +116,11 @@ private:
     if (data > 1)
       addMessages(chunk);
     splitState(chunk);
-    chunk.forwardBytes = isLast ? 0 : model.borderBytes;
-    chunk.backwardBytes = isFirst ? 0 : model.borderBytes;
+    auto crossesTo = [&](size_t other) { return place[number] != place[other]; };
+    chunk.forwardBytes = !isLast && crossesTo(number + 1) ? model.borderBytes : 0;
+    chunk.backwardBytes = !isFirst && crossesTo(number - 1) ? model.borderBytes : 0;
     if (sharedGradient > 0)
-      addShared(chunk, isFirst, isLast);
+      addShared(chunk, number);
     chunk.transientBytes = model.transientBytes;
     chunk.updateTransientBytes = model.updateTransientBytes * (count + 1) / (model.blocks + 1);
     // What is made for gradients of weights is alive for a block only, unless they are put off.
@@ -133,23 +136,30 @@ private:
 
   /// What is read before the blocks and behind them has its gradient from both. Over microbatches
   /// these addends are accumulated apart and added once a step (passes/dist/FarAddends.h), unless
-  /// their sum is reduced in every microbatch. To the first of several stages the last one's goes,
-  /// and back what the sum comes to; once a step all stages come to that, as to a collective.
-  void addShared(cost::Chunk &chunk, bool isFirst, bool isLast) const {
+  /// their sum is reduced in every microbatch. To the stage of the first chunk goes what the last
+  /// one's has, if that is another, and back what the sum comes to; once a step all stages come to
+  /// that, as to a collective.
+  void addShared(cost::Chunk &chunk, size_t number) const {
+    const std::vector<int32_t> &place = account.schedule.place;
+    bool isFirst = number == 0, isLast = number + 1 == place.size();
+    auto here = place.begin() + std::ptrdiff_t(number);
+    bool isFirstOfStage = std::find(place.begin(), here, *here) == here;
     std::vector<Item> once;
     auto send = [&](int64_t bytes) {
+      if (!isFirstOfStage)
+        return;
       Communication sum;
       sum.kind = CollectiveKind::Send;
       sum.bytes = bytes;
       sum.axes = {account.stages};
       once.push_back(Item::of(std::move(sum)));
     };
-    bool isWhole = isFirst && isLast;
+    bool isWhole = isRound();
     if (accumulatesApart && isLast) {
       cost::Blocks &gradients = putsOff ? chunk.weight : chunk.backward;
       gradients.insert(gradients.begin(), {{Item::of(accumulationOf(sharedGradient))}, 1, false});
     }
-    if (accumulatesApart && isWhole)
+    if (accumulatesApart && isWhole && isLast)
       chunk.stateBytes[size_t(cost::StateClass::Gradient)] += sharedGradient;
     if (accumulatesApart && !isWhole)
       send(sharedGradient);
@@ -378,13 +388,13 @@ Share planner::sharedOf(const ModelAccount &model) {
   return shared;
 }
 
-std::vector<int64_t> planner::blocksOfStages(int64_t blocks, int64_t stages, double before,
-                                             double behind) {
+std::vector<int64_t> planner::blocksOfChunks(int64_t blocks, const Layout &layout,
+                                             const Assembly &assembly) {
   // Whoever has least gets the next block, the first of equals.
-  std::vector<int64_t> counts(size_t(stages), 0);
-  std::vector<double> load(size_t(stages), 0);
-  load.front() += before;
-  load.back() += behind;
+  std::vector<int64_t> counts(size_t(layout.chunks()), 0);
+  std::vector<double> load(counts.size(), 0);
+  load.front() += assembly.before;
+  load.back() += assembly.behind;
   for (int64_t block = 0; block < blocks; ++block) {
     size_t least = size_t(std::min_element(load.begin(), load.end()) - load.begin());
     ++counts[least];

@@ -57,6 +57,13 @@ Assembly Bounds::assemblyOf(const ModelAccount &model) {
   return assembly;
 }
 
+const std::vector<int64_t> &Bounds::countsOf(const ModelAccount &model, const Layout &layout) {
+  auto [found, isNew] = counts.try_emplace({&model, layout.chunks()});
+  if (isNew)
+    found->second = blocksOfChunks(model.blocks, layout, assemblyOf(model));
+  return found->second;
+}
+
 int64_t Bounds::timeOf(Role axis, CollectiveKind kind, int64_t bytes, const Layout &layout) {
   Links &found = links[{{layout.sizes, layout.order}, axis}];
   if (!found.groups) {
@@ -164,9 +171,9 @@ int64_t Bounds::time(const Layout &layout, const Known &known) {
                                           : timeOfOwn(all, layout, known);
 }
 
-/// Which stage gets which blocks is not known. One has its even share, and of what the others have
-/// one microbatch comes before and behind its own, but for gradients of weights, which a schedule
-/// may put off. Rounded down, as shares are.
+/// Which stage gets which blocks is not known. One has its even share, and where stages have a chunk
+/// each, one microbatch of what the others have comes before and behind its own, but for gradients
+/// of weights, which a schedule may put off. Rounded down, as shares are.
 int64_t Bounds::timeOfOther(const Priced &all, const Layout &layout, const Known &known) {
   auto sumOf = [&](Pass Passes::*pass) {
     return timeOf(all.before.*pass, layout, known) +
@@ -175,7 +182,9 @@ int64_t Bounds::timeOfOther(const Priced &all, const Layout &layout, const Known
   };
   int64_t stages = layout.size(Role::Stages), microbatches = layout.microbatches;
   int64_t chain = sumOf(&Passes::forward) + sumOf(&Passes::backward);
-  return std::max(chain + (microbatches - 1) * chain / stages,
+  // Between its own chunks a stage is with other microbatches.
+  bool isCutOnce = layout.chunks() == stages;
+  return std::max(isCutOnce ? chain + (microbatches - 1) * chain / stages : chain,
                   microbatches * (chain + sumOf(&Passes::weight)) / stages);
 }
 
@@ -186,45 +195,61 @@ int64_t Bounds::timeOfOwn(const Priced &all, const Layout &layout, const Known &
         behind = timesOf(model.behind, all.behind, layout, known),
         shared = timesOf(all.shared, {}, layout, known);
   int64_t stages = layout.size(Role::Stages), microbatches = layout.microbatches;
-  Assembly assembly = assemblyOf(model);
-  std::vector<int64_t> counts =
-      blocksOfStages(model.blocks, stages, assembly.before, assembly.behind);
-  int64_t most = 0, filled = 0, emptied = 0, updateOfFirst = 0;
-  for (int64_t stage = 0; stage < stages; ++stage) {
-    bool isFirst = stage == 0, isLast = stage + 1 == stages;
+  const std::vector<int64_t> &counts = countsOf(model, layout);
+  const Order &order = orderOf(layout);
+  if (order.place.size() != counts.size())
+    return 0; // there is no such schedule
+  auto work = std::vector<StageTimes>(size_t(stages));
+  int64_t filled = 0, emptied = 0;
+  for (size_t number = 0; number < counts.size(); ++number) {
+    StageTimes &stage = work[size_t(order.place[number])];
+    bool isFirst = number == 0, isLast = number + 1 == counts.size();
     Times here;
-    int64_t gradients = 0, parameters = 0;
     auto add = [&](const Times &part, const Share &share, int64_t count) {
       here.forward += count * part.forward;
       here.backward += count * part.backward;
       here.weight += count * part.weight;
-      here.exchanges += count * part.exchanges + bundleTime(share, count, layout);
-      here.update += count * part.update;
-      gradients += count * share.stateBytes[size_t(cost::StateClass::Gradient)];
-      parameters += count * share.stateBytes[size_t(cost::StateClass::Parameter)];
+      stage.exchanges += count * part.exchanges + bundleTime(share, count, layout);
+      stage.update += count * part.update;
+      stage.addState(share, count);
     };
-    add(block, model.block, counts[size_t(stage)]);
+    // The last action of a stage is a backward one of its first chunk.
+    if (!stage.isUsed) {
+      stage.filled = filled;
+      stage.emptied = emptied;
+      stage.isUsed = true;
+    }
+    add(block, model.block, counts[number]);
     if (isFirst)
       add(before, model.before, 1);
     if (isLast)
       add(behind, model.behind, 1);
-    if (isLast && !isFirst)
+    if (isLast && order.place.front() != order.place.back())
       add(shared, all.shared, 1);
-    int64_t sums = timeOf(sumsOf(layout, gradients, options.bucketBytes), layout);
-    int64_t update =
-        here.update + timeOf(gathersBehindUpdate(layout, parameters, options.bucketBytes), layout);
-    if (isFirst)
-      updateOfFirst = update;
-    int64_t each = here.forward + here.backward, back = here.backward + here.weight;
-    int64_t computed = filled + microbatches * (each + here.weight);
-    // Links are busy from the first action on, or with sums beside the last one.
-    int64_t sent =
-        layout.zero >= 2 ? filled + microbatches * here.exchanges : computed - back + sums;
-    // Gradients of weights may come last; others wait for those of inputs alone.
-    most = std::max({most, filled + microbatches * each + emptied + updateOfFirst,
-                     std::max(computed, sent) + update});
     filled += here.forward;
     emptied += here.backward;
+    stage.each += here.forward + here.backward;
+    stage.weight += here.weight;
+    // Sums run beside it: of a chunk, the last of the stage's.
+    stage.leastBack = std::min(stage.leastBack, here.backward + here.weight);
+  }
+  int64_t most = 0;
+  for (StageTimes &stage : work)
+    stage.update +=
+        timeOf(gathersBehindUpdate(layout, stage.parameters, options.bucketBytes), layout);
+  for (const StageTimes &stage : work) {
+    int64_t computed = stage.filled + microbatches * (stage.each + stage.weight);
+    // Links are busy from the first action on, or with sums beside the last one.
+    int64_t sums = counts.size() > work.size()
+                       ? 0
+                       : timeOf(sumsOf(layout, stage.gradients, options.bucketBytes), layout);
+    int64_t sent = layout.zero >= 2 ? stage.filled + microbatches * stage.exchanges
+                                    : computed - stage.leastBack + sums;
+    // Gradients of weights may come last; others wait for those of inputs alone.
+    most = std::max({most,
+                     stage.filled + microbatches * stage.each + stage.emptied +
+                         work[size_t(order.place.front())].update,
+                     std::max(computed, sent) + stage.update});
   }
   return most;
 }
@@ -259,29 +284,40 @@ int64_t Bounds::bytes(const Layout &layout, const Known &known) {
   if (stages == 1)
     return least + model.blocks * keptBy(model.block) + keptBy(model.behind) +
            layout.microbatches * model.outputBytes;
-  Assembly assembly = assemblyOf(model);
-  int64_t blocks = blocksOfStages(model.blocks, stages, assembly.before, assembly.behind).front();
+  const std::vector<int64_t> &counts = countsOf(model, layout);
+  const Order &order = orderOf(layout);
+  if (order.place.size() != counts.size())
+    return least; // there is no such schedule
+  int64_t blocks = 0, fewest = counts.front();
+  for (size_t number = 0; number < counts.size(); ++number)
+    if (order.place[number] == order.place.front()) {
+      blocks += counts[number];
+      fewest = std::min(fewest, counts[number]);
+    }
   for (size_t i = 0; i < state.size(); ++i)
     state[i] = model.before.stateBytes[i] + blocks * model.block.stateBytes[i];
-  return std::max(least,
-                  stateBytes(layout, state) + underWay(layout) * blocks * keptBy(model.block));
+  return std::max(least, stateBytes(layout, state) + order.underWay * fewest * keptBy(model.block));
 }
 
-int64_t Bounds::underWay(const Layout &layout) {
+const Bounds::Order &Bounds::orderOf(const Layout &layout) {
   int64_t stages = layout.size(Role::Stages);
-  auto [found, isNew] =
-      microbatchesUnderWay.try_emplace({layout.schedule, stages, layout.microbatches}, 0);
-  const pipeline::Generator *generator = pipeline::findGenerator(layout.schedule);
+  auto [found, isNew] = orders.try_emplace({layout.schedule, stages, layout.microbatches});
   std::string misfit;
-  if (!isNew || !generator || !pipeline::fits(*generator, stages, 1, layout.microbatches, misfit))
+  std::optional<pipeline::Schedule> schedule;
+  if (isNew)
+    schedule = stages == 1
+                   ? pipeline::withoutStages(layout.microbatches)
+                   : pipeline::makeSchedule(layout.schedule, stages, layout.microbatches, misfit);
+  if (!schedule)
     return found->second;
-  pipeline::Schedule schedule = generator->make(int32_t(stages), 1, int32_t(layout.microbatches));
+  Order &order = found->second;
+  order.place = schedule->place;
   int64_t now = 0;
-  for (const pipeline::Action &action : schedule.ranks.front()) {
+  for (const pipeline::Action &action : schedule->ranks.front()) {
     now += action.kind == pipeline::Kind::Forward  ? 1
            : action.kind == pipeline::Kind::Weight ? 0
                                                    : -1;
-    found->second = std::max(found->second, now);
+    order.underWay = std::max(order.underWay, now);
   }
-  return found->second;
+  return order;
 }

@@ -5,6 +5,7 @@
 
 #include "weft/Planner/Search.h"
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -31,6 +32,8 @@ public:
   int64_t bytes(const Layout &layout, const Known &known);
   /// The weights of what is before and behind the blocks.
   Assembly assemblyOf(const ModelAccount &model);
+  /// The blocks of each chunk.
+  const std::vector<int64_t> &countsOf(const ModelAccount &model, const Layout &layout);
 
 private:
   /// Picoseconds of a part of a stage.
@@ -60,8 +63,28 @@ private:
   Pass priceOf(const std::vector<cost::Item> &items, bool isOfWeights);
   static int64_t stateBytes(const Layout &layout,
                             const std::array<int64_t, cost::kStateClassCount> &whole);
-  /// The most microbatches that the first of several stages has begun and not come back to.
-  int64_t underWay(const Layout &layout);
+  /// What a stage does in a step.
+  struct StageTimes {
+    /// Before its first chunk has its first microbatch, and behind that chunk's last one.
+    int64_t filled = 0, emptied = 0;
+    int64_t each = 0, weight = 0, exchanges = 0; // of one microbatch
+    int64_t leastBack = std::numeric_limits<int64_t>::max();
+    int64_t update = 0;
+    int64_t gradients = 0, parameters = 0; // bytes
+    bool isUsed = false;
+
+    void addState(const Share &share, int64_t count) {
+      gradients += count * share.stateBytes[size_t(cost::StateClass::Gradient)];
+      parameters += count * share.stateBytes[size_t(cost::StateClass::Parameter)];
+    }
+  };
+  struct Order {
+    /// The stage of each chunk; empty: there is no such schedule.
+    std::vector<int32_t> place;
+    /// The most passes over chunks that the first stage has begun and not come back to.
+    int64_t underWay = 0;
+  };
+  const Order &orderOf(const Layout &layout);
   int64_t timeOf(const Pass &pass, const Layout &layout, const Known &known);
   int64_t timeOf(Role axis, runtime::CollectiveKind kind, int64_t bytes, const Layout &layout);
   int64_t timeOf(const Messages &messages, const Layout &layout);
@@ -87,7 +110,8 @@ private:
   };
   std::map<std::pair<Grid, Role>, Links> links;
   /// By schedule, stages and microbatches.
-  std::map<std::tuple<std::string, int64_t, int64_t>, int64_t> microbatchesUnderWay;
+  std::map<std::tuple<std::string, int64_t, int64_t>, Order> orders;
+  std::map<std::pair<const ModelAccount *, int64_t>, std::vector<int64_t>> counts; // by chunks
   std::map<const Share *, EachSum> eachSums;
   /// By the devices that share an update.
   std::map<std::pair<const Share *, int64_t>, int64_t> updates;

@@ -15,6 +15,13 @@ const char *planner::nameOf(Role role) {
   return kNames[size_t(role)];
 }
 
+int64_t Layout::chunks() const {
+  std::string why;
+  std::optional<pipeline::NamedSchedule> named = pipeline::findSchedule(schedule, why);
+  bool isCut = size(Role::Stages) > 1 && named;
+  return size(Role::Stages) * (isCut ? named->chunksPerRank : 1);
+}
+
 std::string Layout::mesh() const {
   std::string text;
   for (Role role : order)
@@ -50,8 +57,9 @@ int64_t Layout::complexity() const {
   for (Role role : {Role::Stages, Role::Data, Role::Tensor})
     points += size(role) > 1 ? 4 : 0;
   if (size(Role::Stages) > 1) {
-    const pipeline::Generator *generator = pipeline::findGenerator(schedule);
-    points += 2 + (generator && generator->splitsWeights);
+    std::string why;
+    std::optional<pipeline::NamedSchedule> named = pipeline::findSchedule(schedule, why);
+    points += 2 + (named && named->generator->splitsWeights) + chunks() / size(Role::Stages) - 1;
   }
   points += microbatches > 1 && size(Role::Stages) == 1;
   points += zero + int64_t(recompute) + sequenceParallel;
@@ -143,10 +151,11 @@ private:
         continue;
       }
       for (const std::string &schedule : space.schedules) {
-        const pipeline::Generator *generator = pipeline::findGenerator(schedule);
         std::string why;
+        std::optional<pipeline::NamedSchedule> named = pipeline::findSchedule(schedule, why);
         layout.schedule = schedule;
-        if (generator && pipeline::fits(*generator, stages, 1, count, why))
+        if (named && pipeline::fits(*named->generator, stages, named->chunksPerRank, count, why) &&
+            layout.chunks() <= space.blocks)
           addMemory(layout);
       }
     }

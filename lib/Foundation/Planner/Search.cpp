@@ -60,9 +60,7 @@ public:
       unpriced.try_emplace(error, layout);
       return std::nullopt;
     }
-    return Candidate{
-        layout, std::move(*prediction),
-        blocksOfStages(model.blocks, layout.size(Role::Stages), assembly.before, assembly.behind)};
+    return Candidate{layout, std::move(*prediction), bounds.countsOf(model, layout)};
   }
 
   int64_t samplesOf(const Layout &layout) const {

@@ -37,7 +37,12 @@ def cases(full):
                         # By default of each other thing a few.
                         if full or (model == "gpt2" and (recompute == "none" or zero == 3)
                                     and (cluster == "slow" or mesh == "dp=4" and microbatches == 4)):
-                            yield model, cluster, mesh, zero, microbatches, recompute
+                            yield model, cluster, mesh, zero, microbatches, recompute, "1f1b"
+            # Several chunks on a stage.
+            for schedule in ("interleaved:2", "zb-v", "dualpipev"):
+                for zero in range(4):
+                    if full or (model == "gpt2" and zero % 2 == 0 and cluster == "slow"):
+                        yield model, cluster, "pp=2,dp=2", zero, 4, "none", schedule
 
 
 def call(*command):
@@ -60,14 +65,14 @@ def main():
                 file.write(f'name: "{name}" device {{ memory {{ bytes: 1e12 bandwidth: 2e12 {made} }} rate {{ type: "f32" flops: 2e13 {made} }}\n'
                            f'rate {{ type: "bf16" flops: 2e14 vector_flops: 4e13 {made} }} }}\n'
                            f'link {{ name: "bus" bandwidth: {bandwidth} latency: 5e-6 {made} }}\n')
-        for model, cluster, mesh, zero, microbatches, recompute in cases(os.environ.get("WEFT_TEST_FULL") == "1"):
-            title = f"{model} {cluster} {mesh} zero={zero} microbatches={microbatches} recompute={recompute}"
+        for model, cluster, mesh, zero, microbatches, recompute, schedule in cases(os.environ.get("WEFT_TEST_FULL") == "1"):
+            title = f"{model} {cluster} {mesh} zero={zero} microbatches={microbatches} recompute={recompute} {schedule}"
             if not pattern.search(title):
                 continue
             answer = json.loads(call(
                 f"{tools}/weft-plan", f"{model}.onnx", "--bind", MODELS[model][1], *TRAIN, "--cluster", f"{cluster}.textproto",
                 "--devices", "4", "--fix", FLAGS[mesh], "--zero", str(zero), "--microbatches", str(microbatches), "--recompute",
-                recompute, "--schedule", "1f1b", "--sequence-parallel", "off", "--json"))
+                recompute, "--schedule", schedule, "--sequence-parallel", "off", "--json"))
             account, compiled = answer["choice"]["step_seconds"], answer["step_seconds"]
             error = account / compiled - 1
             errors.append(error)

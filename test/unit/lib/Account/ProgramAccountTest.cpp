@@ -30,6 +30,7 @@ struct Case {
   int64_t microbatches = 1;
   unsigned zero = 0;
   Recompute recompute = Recompute::None;
+  const char *schedule = "1f1b";
 };
 
 class AccountTest : public testing::Test {
@@ -52,7 +53,7 @@ protected:
     if (*wanted.mesh)
       options.mesh = *Mesh::parse(wanted.mesh);
     options.microbatches = wanted.microbatches;
-    options.schedule = "1f1b"; // accounts know one chunk a stage
+    options.schedule = wanted.schedule;
     options.zero = {wanted.zero, ""};
     options.recompute = wanted.recompute;
     options.train = true;
@@ -61,12 +62,11 @@ protected:
     return std::move(*loaded);
   }
 
-  cost::StepAccount accountOf(const Case &wanted, const char *schedule = "1f1b",
-                              int64_t bucketBytes = 0) {
+  cost::StepAccount accountOf(const Case &wanted, int64_t bucketBytes = 0) {
     Compilation compilation = load(wanted);
     cost::StepAccount account;
     EXPECT_TRUE(succeeded(compilation.inspectFusible([&](ModuleOp module) {
-      auto found = account::accountOf(module, {schedule, bucketBytes});
+      auto found = account::accountOf(module, {wanted.schedule, bucketBytes});
       ASSERT_TRUE(bool(found)) << llvm::toString(found.takeError());
       account = std::move(*found);
     })));
@@ -162,11 +162,62 @@ TEST_F(AccountTest, StagesShareTheWholeAndSendToEachOther) {
   EXPECT_GT(flopsOf(account.chunks[0].forward, cost::Shape::Kind::Gemm), 0);
   EXPECT_GT(account.chunks[0].keptForBackward, account.chunks[0].forwardBytes);
 
-  cost::StepAccount split = accountOf(wanted, "zb-h1");
+  wanted.schedule = "zb-h1";
+  cost::StepAccount split = accountOf(wanted);
   int64_t apart = flopsOf(split.chunks[0].weight, cost::Shape::Kind::Gemm);
   EXPECT_GT(apart, 0);
   EXPECT_EQ(sumsOf(split).backward, sums.backward);
   EXPECT_GT(split.chunks[0].keptForWeight, 0);
+}
+
+TEST_F(AccountTest, ChunksOfAStageShareItsWork) {
+  constexpr int64_t kResidual = kTokens / 2 / 4 * kHidden * 4;
+  Case wanted{"pp=2,dp=2", 4};
+  auto parameters = [](const cost::StepAccount &account) {
+    int64_t bytes = 0;
+    for (const cost::Chunk &chunk : account.chunks)
+      bytes += chunk.stateBytes[size_t(cost::StateClass::Parameter)];
+    return bytes;
+  };
+  auto sentOnce = [](const cost::Chunk &chunk) {
+    int64_t sent = 0;
+    forEach(chunk.update, [&](const cost::Item &item, int64_t times) {
+      if (!item.isWork && item.communication.kind == runtime::CollectiveKind::Send)
+        sent += times * item.communication.bytes;
+    });
+    return sent;
+  };
+  int64_t onTwoStages = parameters(accountOf(wanted));
+  for (const char *schedule : {"interleaved:2", "zb-v", "dualpipev"}) {
+    SCOPED_TRACE(schedule);
+    wanted.schedule = schedule;
+    bool turns = StringRef(schedule) != "interleaved:2"; // the third chunk is on the second's stage
+    cost::StepAccount account = accountOf(wanted);
+    ASSERT_EQ(account.chunks.size(), 4u);
+    Sums sums = sumsOf(account);
+    EXPECT_EQ(sums.forward * 2 * 4, kForwardGemms);
+    EXPECT_EQ(sums.backward * 2 * 4, 2 * kForwardGemms);
+    for (int64_t chunk : {0, 1, 2, 3}) {
+      SCOPED_TRACE(chunk);
+      const cost::Chunk &own = account.chunks[chunk];
+      EXPECT_GT(flopsOf(own.forward, cost::Shape::Kind::Gemm), 0);
+      EXPECT_EQ(flopsOf(own.weight, cost::Shape::Kind::Gemm) > 0, turns);
+      EXPECT_GT(own.keptForBackward + own.keptForWeight, kResidual);
+      EXPECT_GT(own.stateBytes[size_t(cost::StateClass::Gradient)], 0);
+      EXPECT_FALSE(own.sums.empty());
+      bool isSent = chunk < 3 && !(turns && chunk == 1),
+           isBack = chunk > 0 && !(turns && chunk == 2);
+      EXPECT_EQ(own.forwardBytes / kResidual, isSent) << own.forwardBytes;
+      EXPECT_EQ(own.backwardBytes, isBack ? kResidual : 0);
+      // Once a step the gradient of the table goes and comes, if it is on both stages.
+      EXPECT_EQ(sentOnce(own), !turns && chunk < 2 ? 2 * kTableBytes : 0);
+    }
+    EXPECT_EQ(parameters(account), onTwoStages - (turns ? kTableBytes : 0));
+    std::string error;
+    EXPECT_TRUE(
+        cost::simulateStep(account, Cluster::standard(), cost::Simulation(), error).has_value())
+        << error;
+  }
 }
 
 TEST_F(AccountTest, BytesByAxisAreThoseThatExplainTells) {
@@ -183,7 +234,7 @@ TEST_F(AccountTest, BytesByAxisAreThoseThatExplainTells) {
     for (const explain::Collective &collective : document.program("step").collectives)
       expected[collective.axes] += collective.ringBytes;
     for (int64_t bucketBytes : {int64_t(0), int64_t(25) << 20}) {
-      cost::StepAccount account = accountOf(wanted, "1f1b", bucketBytes);
+      cost::StepAccount account = accountOf(wanted, bucketBytes);
       found.clear();
       auto add = [&](const cost::Blocks &blocks, int64_t often) {
         forEach(blocks, [&](const cost::Item &item, int64_t times) {
@@ -302,8 +353,8 @@ TEST_F(AccountTest, SchedulesThatDoNotFitAreErrors) {
     ASSERT_FALSE(bool(account));
     error = llvm::toString(account.takeError());
   })));
-  EXPECT_EQ(error, "'zb-v' has 4 chunks on 2 stages; plans are made for one chunk a stage "
-                   "so far: choose 1f1b or zb-h1");
+  EXPECT_EQ(error, "the program is not cut as 'zb-v' has its chunks; compile it anew for that "
+                   "schedule");
 }
 
 } // namespace

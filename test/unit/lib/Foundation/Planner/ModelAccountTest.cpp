@@ -200,9 +200,13 @@ TEST(ModelAccounts, BlocksAreInTheirOrderHoweverManyThereAre) {
 constexpr int64_t kAdding = 30;
 
 TEST(ModelAccounts, StagesShareTheBlocks) {
-  EXPECT_EQ(blocksOfStages(8, 4, 0, 0), (std::vector<int64_t>{2, 2, 2, 2}));
+  Layout four;
+  four.size(Role::Stages) = 4;
+  EXPECT_EQ(blocksOfChunks(8, four, {}), (std::vector<int64_t>{2, 2, 2, 2}));
   // What stands behind takes as long as two blocks.
-  EXPECT_EQ(blocksOfStages(10, 4, 0, 2), (std::vector<int64_t>{3, 3, 3, 1}));
+  EXPECT_EQ(blocksOfChunks(10, four, {0, 0, 2}), (std::vector<int64_t>{3, 3, 3, 1}));
+  four.schedule = "zb-v";
+  EXPECT_EQ(blocksOfChunks(10, four, {0, 1, 0}), (std::vector<int64_t>{1, 2, 2, 1, 1, 1, 1, 1}));
   ModelAccount model = modelOf(sampleOf(2), sampleOf(3), 8);
   model.sharedBytes = 60;
   Layout layout;
@@ -226,6 +230,50 @@ TEST(ModelAccounts, StagesShareTheBlocks) {
   // Both hold the tied embedding.
   EXPECT_EQ(state(first, cost::StateClass::Parameter), 60 + 40);
   EXPECT_EQ(state(last, cost::StateClass::Parameter), 40 + 40 + 60);
+}
+
+TEST(ModelAccounts, ChunksShareTheBlocks) {
+  ModelAccount model = modelOf(sampleOf(2), sampleOf(3), 8);
+  model.sharedBytes = 60;
+  Layout layout;
+  layout.size(Role::Stages) = 2;
+  layout.microbatches = 4;
+  std::string error;
+  auto chunksOf = [&](const char *schedule) {
+    layout.schedule = schedule;
+    auto account = assemble(model, layout, {}, error);
+    EXPECT_TRUE(account) << error;
+    EXPECT_TRUE(cost::simulateStep(*account, Cluster::standard(), {}, error)) << error;
+    return account->chunks;
+  };
+  auto onceOf = [](const cost::Chunk &chunk) { return lineOf({chunk.update.front()}); };
+  // Round and round: from stage to stage between all of them, and the table is on both.
+  std::vector<cost::Chunk> chunks = chunksOf("interleaved:2");
+  ASSERT_EQ(chunks.size(), 4u);
+  EXPECT_EQ(flopsOf(chunks[0].forward), 10 + 2 * 7);
+  EXPECT_EQ(flopsOf(chunks[1].forward), 2 * 7);
+  EXPECT_EQ(flopsOf(chunks[3].forward), 20 + 2 * 7);
+  for (int chunk : {0, 1, 2, 3}) {
+    EXPECT_EQ(chunks[chunk].forwardBytes, chunk < 3 ? 16 : 0) << chunk;
+    EXPECT_EQ(chunks[chunk].backwardBytes, chunk > 0 ? 16 : 0) << chunk;
+  }
+  EXPECT_EQ(state(chunks[3], cost::StateClass::Parameter), 20 + 40 + 60);
+  // Once a step each stage comes to what crosses, whatever chunks it has.
+  EXPECT_EQ(onceOf(chunks[0]), "1(S120 30 S120)");
+  EXPECT_EQ(onceOf(chunks[1]), "1(S120 S120)");
+  for (int chunk : {2, 3})
+    EXPECT_EQ(lineOf(chunks[chunk].update).find('S'), std::string::npos) << chunk;
+  // There and back: what turns does not cross, and the stage that has both ends has one table.
+  chunks = chunksOf("dualpipev");
+  EXPECT_EQ(chunks[0].forwardBytes, 16);
+  EXPECT_EQ(chunks[1].forwardBytes, 0);
+  EXPECT_EQ(chunks[2].forwardBytes, 16);
+  EXPECT_EQ(chunks[2].backwardBytes, 0);
+  EXPECT_EQ(chunks[3].backwardBytes, 16);
+  EXPECT_EQ(state(chunks[3], cost::StateClass::Parameter), 20 + 40);
+  EXPECT_EQ(onceOf(chunks[0]), "1(30)");
+  for (int chunk : {1, 2, 3})
+    EXPECT_EQ(lineOf(chunks[chunk].update).find('S'), std::string::npos) << chunk;
 }
 
 TEST(ModelAccounts, WhatTheFirstAndTheLastReadHasTwoSums) {

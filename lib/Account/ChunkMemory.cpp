@@ -1,6 +1,6 @@
-// Lifetimes of values over the nodes of one stage.
+// Lifetimes of values over the nodes of one chunk.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "StageMemory.h"
+#include "ChunkMemory.h"
 
 #include "weft/Interfaces/TensorTypes.h"
 
@@ -11,13 +11,13 @@ using pipeline::Kind;
 
 namespace {
 
-class StageMemory {
+class ChunkMemory {
 public:
-  explicit StageMemory(const StageView &view) : view(view), nodes(view.nodes.all()) { findTimes(); }
+  explicit ChunkMemory(const ChunkView &view) : view(view), nodes(view.nodes.all()) { findTimes(); }
 
   void fill(cost::Chunk &chunk) {
     for (size_t number = 0; number < nodes.size(); ++number)
-      if (nodes[number].runsOn(view.stage))
+      if (view.runs(nodes[number]))
         for (Value written : view.nodes.writtenBy(nodes[number]))
           consider(number, written, chunk);
     for (Kind kind : {Kind::Forward, Kind::Backward, Kind::Weight})
@@ -57,7 +57,7 @@ private:
     std::optional<size_t> lastUpdate;
     for (size_t reader : view.nodes.readersOf(written)) {
       const Node &user = nodes[reader];
-      if (!user.transition && !user.runsOn(view.stage))
+      if (!user.transition && !view.nodes.runsOnStage(user, view.stage()))
         continue;
       if (view.isOfMicrobatch(user))
         later(last[size_t(view.kindOf(user))], reader);
@@ -110,7 +110,7 @@ private:
     return most;
   }
 
-  const StageView &view;
+  const ChunkView &view;
   const std::vector<Node> &nodes;
   std::vector<size_t> times; // by node
   std::array<std::vector<Life>, pipeline::kNumKinds> lives;
@@ -119,6 +119,6 @@ private:
 
 } // namespace
 
-void account::fillMemory(const StageView &view, cost::Chunk &chunk) {
-  StageMemory(view).fill(chunk);
+void account::fillMemory(const ChunkView &view, cost::Chunk &chunk) {
+  ChunkMemory(view).fill(chunk);
 }

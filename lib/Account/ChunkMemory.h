@@ -1,19 +1,24 @@
-// What values of one stage hold: from pass to pass, within a pass, in the updates.
+// What values of one chunk hold: from pass to pass, within a pass, in the updates.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_LIB_ACCOUNT_STAGEMEMORY_H
-#define WEFT_LIB_ACCOUNT_STAGEMEMORY_H
+#ifndef WEFT_LIB_ACCOUNT_CHUNKMEMORY_H
+#define WEFT_LIB_ACCOUNT_CHUNKMEMORY_H
 
 #include "Nodes.h"
 
 namespace weft::account {
 
-/// Which nodes are of one microbatch of one stage, and what they share with others.
-struct StageView {
+/// Which nodes are of one microbatch of one chunk, and what they share with others.
+struct ChunkView {
   const Nodes &nodes;
-  int64_t stage = 0;
+  int64_t chunk = 0;
   /// The microbatch that is looked at; nothing: there is one, and all but the updates is of it.
   std::optional<int64_t> microbatch;
   bool splitsWeights = false;
+
+  int64_t stage() const { return nodes.stageOf(chunk); }
+  bool isFirstOfStage() const { return nodes.isFirstOfStage(chunk, {}); }
+  /// Whether its stage runs the node with this chunk.
+  bool runs(const Node &node) const { return nodes.isFirstOfStage(chunk, node.chunks); }
 
   bool isOfMicrobatch(const Node &node) const {
     return microbatch ? node.microbatch == microbatch : node.part != Part::Optimizer;
@@ -32,8 +37,8 @@ struct StageView {
 };
 
 /// Fills the chunk's bytes of what is kept and of what is alive beside it, and of gradients.
-void fillMemory(const StageView &view, cost::Chunk &chunk);
+void fillMemory(const ChunkView &view, cost::Chunk &chunk);
 
 } // namespace weft::account
 
-#endif // WEFT_LIB_ACCOUNT_STAGEMEMORY_H
+#endif // WEFT_LIB_ACCOUNT_CHUNKMEMORY_H
