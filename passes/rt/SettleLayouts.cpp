@@ -169,6 +169,9 @@ private:
     for (Operation *user : value.getUsers())
       if (user != permutation && !llvm::is_contained(others, user))
         others.push_back(user);
+    // It is of the library call's microbatch, section and pass then, which may be before its own.
+    DictionaryAttr own = permutation->getDiscardableAttrDictionary();
+    permutation->setDiscardableAttrs(library->getDiscardableAttrDictionary());
     permutation->moveAfter(library);
     shared = permutation;
     for (Operation *user : others) {
@@ -186,6 +189,7 @@ private:
         back->replaceAllUsesWith(ValueRange(value));
         back->erase();
       }
+      permutation->setDiscardableAttrs(own);
       return;
     }
     permutation->setAttr(kWrittenAttr, UnitAttr::get(permutation->getContext()));

@@ -72,7 +72,7 @@ private:
   LogicalResult run(ArrayRef<Operation *> ops, int64_t i, Attribute section) {
     Operation *before = loop->getPrevNode();
     for (Operation *op : ops)
-      if (failed(microbatches.copy(builder, *op, i, maps[i])))
+      if (failed(verifyOrder(op, i)) || failed(microbatches.copy(builder, *op, i, maps[i])))
         return failure();
     mark(before, i, section);
     SmallVector<unsigned> numbers(addendsOf.lookup(nullptr)); // the same in all microbatches
@@ -82,6 +82,19 @@ private:
     for (unsigned number : numbers) {
       made[number].insert(i);
       addUp(number, section);
+    }
+    return success();
+  }
+
+  /// What an op reads of its microbatch is there already.
+  LogicalResult verifyOrder(Operation *op, int64_t i) const {
+    for (Value operand : op->getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (!maker || maker->getBlock() != op->getBlock() || maps[i].contains(operand))
+        continue;
+      auto diagnostic = op->emitOpError("reads what is made in a later section of its microbatch");
+      diagnostic.attachNote(maker->getLoc()) << "it is made here";
+      return diagnostic;
     }
     return success();
   }

@@ -72,6 +72,27 @@ func.func @heads(%q: tensor<2x4x8x16xf32>, %w: tensor<64x64xf32>, %g: tensor<2x4
 
 // -----
 
+// What the call writes is of its own section and pass, though a reader of a later one asks for the permutation.
+// CHECK-LABEL: func.func @sections
+// CHECK: nn.attention
+// CHECK-NEXT: %[[T:.+]] = nn.transpose %{{.+}} permutation = [0, 2, 1, 3] {dist.section = 1 : i64, rt.written}
+// CHECK: nn.transpose %[[T]] permutation = [0, 2, 1, 3] {dist.section = 1 : i64}
+// CHECK: nn.contract {{.*}}{dist.section = 2 : i64, nn.role = "input_gradient"}
+func.func @sections(%q: tensor<2x4x8x16xf32>, %w: tensor<64x64xf32>) -> (tensor<2x8x64xf32>, tensor<2x8x64xf32>) {
+  %a = nn.attention %q, %q, %q scale = 0.25 {dist.section = 1 : i64} : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x8x16xf32>
+  %t = nn.transpose %a permutation = [0, 2, 1, 3] {dist.section = 1 : i64} : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %r = nn.reshape %t {dist.section = 1 : i64} : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %o = nn.contract %r, %w lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32 {dist.section = 1 : i64}
+    : (tensor<2x8x64xf32>, tensor<64x64xf32>) -> tensor<2x8x64xf32>
+  %u = nn.transpose %a permutation = [0, 2, 1, 3] {dist.section = 2 : i64, nn.role = "input_gradient"} : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %s = nn.reshape %u {dist.section = 2 : i64, nn.role = "input_gradient"} : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %p = nn.contract %s, %w lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32 {dist.section = 2 : i64, nn.role = "input_gradient"}
+    : (tensor<2x8x64xf32>, tensor<64x64xf32>) -> tensor<2x8x64xf32>
+  return %o, %p : tensor<2x8x64xf32>, tensor<2x8x64xf32>
+}
+
+// -----
+
 // Where another reader needs it as it is there would be a copy all the same; where all read it through views there is none.
 // CHECK-LABEL: func.func @kept
 // CHECK: %[[OUT:.+]] = nn.attention
