@@ -30,6 +30,9 @@ public:
             tryRemove(op);
     for (Cut &cut : llvm::reverse(stretch.cuts))
       dropUnread(cut);
+    // What only made values that others now make is no routine any more.
+    llvm::erase_if(stretch.cuts,
+                   [](const Cut &cut) { return cut.segment.ops.empty() && cut.sums.empty(); });
   }
 
 private:
