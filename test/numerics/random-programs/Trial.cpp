@@ -28,6 +28,7 @@ static void removePlacements(ModuleOp module) {
   module->removeAttr(dist::kMeshAttr);
   module.walk([](Operation *op) {
     op->removeAttr(dist::kPlacementsAttr);
+    op->removeAttr(dist::kOperandsAttr);
     op->removeAttr(dist::kClosedAttr);
     if (auto function = dyn_cast<func::FuncOp>(op))
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {

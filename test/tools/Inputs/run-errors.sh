@@ -56,6 +56,18 @@ for comm in inproc tcp mpi; do
   tells 1 "'cut.tokens' became shorter while it was in use" \
     cut_while_read cut.tokens timeout 60 weft-run train2 --comm $comm --data-tokens cut.tokens:byte --steps 10000000 --log cut.jsonl
 done
+# Who is stopped itself stops no rank: they end, and it tells so when it goes on.
+stop_launcher() { # COMM
+  : >stop.jsonl
+  weft-run train2 --comm "$1" -q --data-tokens text:byte --steps 2000 --log-every 2000 --log stop.jsonl &
+  until [ -s stop.jsonl ] || ! kill -0 $!; do sleep 0.05; done
+  kill -STOP $!
+  for ((i = 0; i < 600; ++i)); do [ "$(wc -l <stop.jsonl)" -lt 2000 ] || break; sleep 0.1; done
+  local steps
+  steps=$(wc -l <stop.jsonl)
+  kill -CONT $! && wait $! && [ "$steps" = 2000 ]
+}
+for comm in tcp mpi; do silent 'error' stop_launcher $comm; done
 tells 2 "npy wants --shape AxBxC and -o FILE.npy" weft-data npy -o x.npy
 tells 2 "--fill random is of numbers between -1 and 1, which i64 has not; write ids:N for whole ones" \
   weft-data npy --shape 2 --fill random --dtype i64 -o x.npy
