@@ -360,9 +360,11 @@ void Nodes::findChunksOf(Node &node) {
   };
   llvm::copy_if(wanted, std::back_inserter(node.chunks), isHeld);
   // It may be held where nothing says of which chunk it is.
-  for (int64_t chunk = 0; holders && chunk < int64_t(place.size()); ++chunk)
-    if (isHeld(chunk) && !runsOnStage(node, stageOf(chunk)))
+  for (int64_t chunk = 0; holders && chunk < int64_t(place.size()); ++chunk) {
+    auto isOfStage = [&](int64_t other) { return stageOf(other) == stageOf(chunk); };
+    if (isHeld(chunk) && llvm::none_of(node.chunks, isOfStage))
       node.chunks.push_back(chunk);
+  }
   llvm::sort(node.chunks);
 }
 

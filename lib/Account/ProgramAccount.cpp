@@ -366,8 +366,8 @@ llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Opti
     if (!schedule)
       return schedule.takeError();
     if (schedule->place != dist::placeOf(module, stages))
-      return llvm::createStringError("the program is not cut as '" + options.schedule +
-                                     "' has its chunks; compile it anew for that schedule");
+      return llvm::createStringError("the program is cut for a schedule with other chunks on its "
+                                     "stages; compile it anew for this one");
     account.schedule = std::move(*schedule);
   }
   Nodes nodes(program, *target, account.schedule.place);

@@ -353,8 +353,8 @@ TEST_F(AccountTest, SchedulesThatDoNotFitAreErrors) {
     ASSERT_FALSE(bool(account));
     error = llvm::toString(account.takeError());
   })));
-  EXPECT_EQ(error, "the program is not cut as 'zb-v' has its chunks; compile it anew for that "
-                   "schedule");
+  EXPECT_EQ(error, "the program is cut for a schedule with other chunks on its stages; compile it "
+                   "anew for this one");
 }
 
 } // namespace
