@@ -168,9 +168,10 @@ private:
   }
 
   /// An accumulation reads the sum so far and what is added; a kernel that reads more than that
-  /// makes the gradient, too.
+  /// makes the gradient, too. What makes an input's gradient besides, such as a norm's kernel, is
+  /// not put off with those of weights.
   cost::Purpose purposeOf(size_t number, const Node &node) const {
-    if (node.part != Part::WeightGradient)
+    if (node.part != Part::WeightGradient || node.isCritical)
       return cost::Purpose::Pass;
     bool adds = accumulations.contains(number) &&
                 node.work.shape.kind == cost::Shape::Kind::Stream &&

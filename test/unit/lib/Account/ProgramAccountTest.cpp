@@ -220,6 +220,20 @@ TEST_F(AccountTest, ChunksOfAStageShareItsWork) {
   }
 }
 
+TEST_F(AccountTest, GradientsOfInputsAreNotPutOffWithThoseOfWeights) {
+  Compilation compilation = load({""});
+  int64_t kernels = 0;
+  ASSERT_TRUE(succeeded(compilation.inspectFusible([&](ModuleOp module) {
+    auto account = account::accountOf(module, {"1f1b", 0, /*isForPlanning=*/true});
+    ASSERT_TRUE(bool(account)) << llvm::toString(account.takeError());
+    forEach(account->chunks[0].backward, [&](const cost::Item &item, int64_t times) {
+      kernels += item.isWork && item.purpose == cost::Purpose::Pass ? times : 0;
+    });
+  })));
+  // Of a layer four products, attention, GELU, and two norms, whose kernels make both gradients.
+  EXPECT_GE(kernels, 8 * kLayers);
+}
+
 TEST_F(AccountTest, BytesByAxisAreThoseThatExplainTells) {
   for (const Case &wanted : {Case{"dp=2"}, Case{"tp=2"}, Case{"dp=2,tp=2"}, Case{"dp=2,tp=2", 4},
                              Case{"dp=4", 1, 1}, Case{"dp=4", 2, 2}, Case{"dp=4", 1, 3},
