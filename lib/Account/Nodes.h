@@ -46,7 +46,7 @@ public:
 
   /// The stage of a chunk.
   int64_t stageOf(int64_t chunk) const { return place[size_t(chunk)]; }
-  /// The first chunk of its stage among these, which are ascending; of all chunks if there are none.
+  /// The first chunk of its stage among these, which ascend; of all chunks if there are none.
   bool isFirstOfStage(int64_t chunk, llvm::ArrayRef<int64_t> chunks) const;
   bool runsOnStage(const Node &node, int64_t stage) const;
   /// Whether some stage has several chunks.

@@ -227,15 +227,16 @@ llvm::Error readStageCosts(const std::string &file, std::string &target) {
 
 void addBinding(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("bind", "What the model leaves open");
+  auto add = [&options](const std::string &text) {
+    return options.compile.phases.bindings.add(text);
+  };
   acts.atOfFiles(
       Phase::Graph, changeConstants,
       flags.repeated(flags.value(
           "--bind", "NAME=N,...",
           "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
           "binds a nameless dim",
-          [&options](const std::string &text) {
-            return options.compile.phases.bindings.add(text);
-          })));
+          add)));
 }
 
 void addMesh(FlagTable &flags, ActsTable &acts, Options &options) {
@@ -304,13 +305,10 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
           flags.repeated(flags.value(
               "--place|--pin", "REGEX=dimN:AXIS,..",
               "how to split values whose name matches: weights, inputs, outputs and nodes, as "
-              "Netron or --explain "
-              "names them; - is whole; of two rules for one value the first counts. The planner "
-              "obeys it on the axes dp and tp. Device "
-              "configurations in the "
+              "Netron or --explain names them; - is whole; of two rules for one value the first "
+              "counts. The planner obeys it on the axes dp and tp. Device configurations in the "
               "model (ONNX IR 11) count where no rule does, and their mesh where there is no "
-              "--mesh; --mesh dp=1 "
-              "ignores them",
+              "--mesh; --mesh dp=1 ignores them",
               [&options](const std::string &text) {
                 return llvm::toString(dist::appendRules(text, options.compile.phases.place));
               })));

@@ -171,8 +171,8 @@ int64_t Bounds::time(const Layout &layout, const Known &known) {
                                           : timeOfOwn(all, layout, known);
 }
 
-/// Which stage gets which blocks is not known. One has its even share, and where stages have a chunk
-/// each, one microbatch of what the others have comes before and behind its own, but for gradients
+/// Which stage gets which blocks is not known. One has its even share, and where stages have one
+/// chunk, a microbatch of what the others have comes before and behind its own, but for gradients
 /// of weights, which a schedule may put off. Rounded down, as shares are.
 int64_t Bounds::timeOfOther(const Priced &all, const Layout &layout, const Known &known) {
   auto sumOf = [&](Pass Passes::*pass) {

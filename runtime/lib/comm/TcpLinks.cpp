@@ -137,7 +137,7 @@ Status TcpLinks::gather() {
   sockaddr_in own{};
   WEFT_TRY(resolve(job.host, own));
   WEFT_TRY(listenOn(textOf(own), job.port, job.listener));
-  Clock::time_point start = Clock::now();
+  Waited waited;
   std::vector<int64_t> missing;
   for (int64_t rank = 1; rank < job.processes; ++rank)
     missing.push_back(rank);
@@ -145,7 +145,7 @@ Status TcpLinks::gather() {
     Greeting greeting;
     int descriptor = door.take(job.token, greeting);
     if (descriptor < 0) {
-      WEFT_TRY(checkWait(secondsSince(start), missing));
+      WEFT_TRY(checkWait(waited.seconds(), missing));
       continue;
     }
     sockaddr_in peer{};
@@ -194,7 +194,7 @@ Status TcpLinks::join() {
                  "rank 0"));
   std::vector<char> table(size_t(job.processes) * 24);
   // Rank 0 may still wait for others: as long as it does, so does this.
-  Clock::time_point start = Clock::now();
+  Waited waited;
   for (size_t at = 0; at < table.size();) {
     ssize_t got = ::recv(link, &table[at], table.size() - at, MSG_DONTWAIT);
     if (got > 0) {
@@ -210,7 +210,7 @@ Status TcpLinks::join() {
       return World::stopped();
     // Later than rank 0, whose message tells who is missing. Not `checkWait`: to it the table,
     // come meanwhile, would be the word of a process that ends.
-    WEFT_TRY(checkPatience(secondsSince(start) - 0.3, {0}));
+    WEFT_TRY(checkPatience(waited.seconds() - 0.3, {0}));
   }
   for (size_t rank = 0; rank < size_t(job.processes); ++rank) {
     table[rank * 24 + 15] = 0;
@@ -282,7 +282,7 @@ Status TcpLinks::connectGroup(uint32_t id, const std::vector<int64_t> &ranks, in
                    {Greeting::kMagic, job.token, key, job.processes, job.rank, door.port()},
                    ("rank " + std::to_string(peer)).c_str()));
   }
-  Clock::time_point start = Clock::now();
+  Waited waited;
   while (true) {
     // All that have come, not only the next: who waits names those that are missing.
     for (auto peer = missing.begin(); peer != missing.end();) {
@@ -301,7 +301,7 @@ Status TcpLinks::connectGroup(uint32_t id, const std::vector<int64_t> &ranks, in
     Greeting greeting;
     int descriptor = door.take(job.token, greeting);
     if (descriptor < 0)
-      WEFT_TRY(checkWait(secondsSince(start), missing));
+      WEFT_TRY(checkWait(waited.seconds(), missing));
     else if (!early.try_emplace({greeting.group, greeting.rank}, descriptor).second)
       close(descriptor);
   }

@@ -25,8 +25,7 @@ constexpr double kMeetingSlack = 0.15;
 } // namespace
 
 Watch::Watch(const Board &board, const ProgramView &program, World &world, int64_t rank)
-    : board(board), program(program), world(world), rank(rank), since(Clock::now()),
-      thread([this] { run(); }) {}
+    : board(board), program(program), world(world), rank(rank), thread([this] { run(); }) {}
 
 Watch::~Watch() {
   {
@@ -60,10 +59,11 @@ void Watch::look() {
   Presence now = mine.presence.load();
   if (now != presence) {
     presence = now;
-    since = Clock::now();
+    present = Waited();
   }
   // Libraries meet and leave in calls of their own, under no clock but this.
-  if (presence != Presence::Working && secondsSince(since) > world.mostSeconds() + kMeetingSlack)
+  double seconds = present.seconds();
+  if (presence != Presence::Working && seconds > world.mostSeconds() + kMeetingSlack)
     giveUp(
         judge(board, program, rank,
               {StatusCode::Hang, presence == Presence::Meeting ? "the ranks did not meet in time"

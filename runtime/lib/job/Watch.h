@@ -34,8 +34,9 @@ private:
   const ProgramView &program;
   World &world;
   int64_t rank;
-  Presence presence = Presence::Absent; // as seen last, and since when
-  Clock::time_point since, failed, launcherStopped;
+  Presence presence = Presence::Absent; // as seen last, and for how long
+  Waited present;
+  Clock::time_point failed, launcherStopped;
   bool failing = false, ending = false;
   std::mutex mutex;
   std::condition_variable changed;

@@ -56,6 +56,18 @@ for comm in inproc tcp mpi; do
   tells 1 "'cut.tokens' became shorter while it was in use" \
     cut_while_read cut.tokens timeout 60 weft-run train2 --comm $comm --data-tokens cut.tokens:byte --steps 10000000 --log cut.jsonl
 done
+# The time in which a rank is stopped is nobody's delay, at the meeting of the ranks either.
+stop_first_rank() {
+  local job=(env MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 10000)) WORLD_SIZE=2)
+  local run=(./train2 -q --data-tokens text:byte --steps 2 --timeout 4)
+  "${job[@]}" RANK=0 "${run[@]}" &
+  local first=$!
+  sleep 0.5
+  kill -STOP $first && sleep 5
+  "${job[@]}" RANK=1 "${run[@]}" &
+  kill -CONT $first && wait $first && wait $!
+}
+silent 'error' stop_first_rank
 # Who is stopped itself stops no rank: they end, and it tells so when it goes on.
 stop_launcher() { # COMM
   : >stop.jsonl
