@@ -90,8 +90,18 @@ bool Finalists::isEnough(size_t judged, const Candidate &next) const {
   double seconds = next.prediction.seconds(), best = choice.evaluation.prediction.seconds();
   if (judged < kFewFinalists && seconds <= (1 + kAccountError) * best)
     return false;
-  bool isWorse = question.objective == planner::Objective::Time && seconds > best;
+  bool isWorse = question.objective == planner::Objective::Time && seconds > (1 + kTie) * best;
   return isWorse || judged == kFinalists || isLarge();
+}
+
+/// Whether a finalist behind the first ones can be the choice if the account is right about it: it
+/// is faster, or as fast and simpler.
+bool Finalists::mayWin(const Candidate &next) const {
+  if (question.isExhaustive || !choice.isFound() ||
+      question.objective != planner::Objective::Time ||
+      next.prediction.seconds() <= choice.evaluation.prediction.seconds())
+    return true;
+  return next.layout.complexity() < choice.layout->complexity();
 }
 
 bool Finalists::isLarge() const {
@@ -106,6 +116,8 @@ llvm::Expected<double> Finalists::judge(double scale) {
   for (Candidate candidate : listed()) {
     if (isEnough(judged, candidate))
       break;
+    if (judged >= kFewFinalists && !mayWin(candidate))
+      continue;
     if (!question.isExhaustive && judgedOf[candidate.layout.mesh()] == kFinalistsOfMesh)
       continue;
     llvm::Expected<std::optional<Evaluation>> found = evaluateQuietly(candidate);

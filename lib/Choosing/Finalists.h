@@ -24,6 +24,7 @@ public:
 private:
   std::vector<planner::Candidate> listed() const;
   bool isEnough(size_t judged, const planner::Candidate &next) const;
+  bool mayWin(const planner::Candidate &next) const;
   bool isLarge() const;
   bool mayBeChosen(const Evaluation &evaluation) const;
   double measureOf(const Evaluation &of) const;

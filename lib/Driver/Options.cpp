@@ -232,11 +232,10 @@ void addBinding(FlagTable &flags, ActsTable &acts, Options &options) {
   };
   acts.atOfFiles(
       Phase::Graph, changeConstants,
-      flags.repeated(flags.value(
-          "--bind", "NAME=N,...",
-          "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
-          "binds a nameless dim",
-          add)));
+      flags.value("--bind", "NAME=N,...",
+                  "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
+                  "binds a nameless dim",
+                  add));
 }
 
 void addMesh(FlagTable &flags, ActsTable &acts, Options &options) {
@@ -302,7 +301,7 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
               "is an error",
               options.compile.phases.allowIdleAxes));
   acts.at(Phase::Sharded,
-          flags.repeated(flags.value(
+          flags.value(
               "--place|--pin", "REGEX=dimN:AXIS,..",
               "how to split values whose name matches: weights, inputs, outputs and nodes, as "
               "Netron or --explain names them; - is whole; of two rules for one value the first "
@@ -311,7 +310,7 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
               "--mesh; --mesh dp=1 ignores them",
               [&options](const std::string &text) {
                 return llvm::toString(dist::appendRules(text, options.compile.phases.place));
-              })));
+              }));
   acts.at(Phase::Sharded,
           flags.value(
               "--sequence-parallel", "on|off|auto",

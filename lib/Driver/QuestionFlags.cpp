@@ -48,17 +48,17 @@ std::string takeForbidden(const std::string &text, std::set<std::string> &forbid
 void weft::driver::addQuestionFlags(FlagTable &flags, ActsTable &acts, QuestionFlags &question) {
   acts.ofTheRun(flags.count("--devices", "N", "plan for so many of the cluster's devices",
                             question.devices, 1, int64_t(1) << 20));
-  acts.ofTheRun(flags.repeated(flags.value(
+  acts.ofTheRun(flags.value(
       "--fix", "AXIS=N,...",
       "the sizes of these axes of dp, tp, pp; others are chosen. Flags such "
       "as --zero that are given are obeyed, too",
-      [&question](const std::string &text) { return takeFixed(text, question.fixed); })));
-  acts.ofTheRun(flags.repeated(flags.value(
+      [&question](const std::string &text) { return takeFixed(text, question.fixed); }));
+  acts.ofTheRun(flags.value(
       "--forbid", "WHAT,...",
       "do without: dp, tp, pp, zero, recompute, sp (sequence parallelism), "
       "microbatches",
       [&question](const std::string &text) { return takeForbidden(text, question.forbidden); },
-      kMeans)));
+      kMeans));
   acts.ofTheRun(flags.value(
       "--objective", "step|latency|throughput|devices|memory",
       "what to make least: the time of a step (default; latency and throughput of a batch that is "

@@ -119,18 +119,16 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
           "warmup=N, "
           "total=N, min_lr=X",
           takeParsed(training.optimizer, step::parseOptimizer)));
-  acts.at(Phase::Step, flags.repeated(add(
-                           "--param-group", "REGEX:key=value,...",
+  acts.at(Phase::Step, add("--param-group", "REGEX:key=value,...",
                            "other lr, lr_scale, weight_decay, ... for weights whose name matches; "
                            "the first group that "
                            "does",
                            [&training](const std::string &value) {
                              return takeGroup(value, training.paramGroups);
-                           })));
-  acts.at(Phase::Step, flags.repeated(add("--freeze", "REGEX", "do not train these weights",
-                                          [&training](const std::string &value) {
-                                            return takeRegex(value, training.freeze);
-                                          })));
+                           }));
+  acts.at(Phase::Step,
+          add("--freeze", "REGEX", "do not train these weights",
+              [&training](const std::string &value) { return takeRegex(value, training.freeze); }));
   acts.at(Phase::Sharded,
           add("--zero", "0..3[:AXIS]",
               "split over the batch's axes (or AXIS) 1: optimizer states, 2: and gradients, 3: and "

@@ -73,13 +73,11 @@ void addWhat(FlagTable &flags, CommandLine &line) {
   flags.topic("what", "What it runs:");
   flags.text("--program", "NAME", "one of the executable's programs; default: the first",
              line.program);
-  flags.repeated(flags.value("--input", "NAME=FILE.npy",
-                             "repeat for each input; dtype and shape must match",
-                             takeFile(line.inputs)));
+  flags.value("--input", "NAME=FILE.npy", "repeat for each input; dtype and shape must match",
+              takeFile(line.inputs));
   flags.text("--output-dir", "DIR", "write every output to DIR/NAME.npy", line.outputDirectory);
-  flags.repeated(flags.value("--expect", "NAME=FILE.npy",
-                             "compare an output: |y - e| <= atol + rtol * |e|",
-                             takeFile(line.expected)));
+  flags.value("--expect", "NAME=FILE.npy", "compare an output: |y - e| <= atol + rtol * |e|",
+              takeFile(line.expected));
   flags.number("--rtol", "R", "default 1e-4", line.rtol, 1e300);
   flags.number("--atol", "A", "default 1e-5", line.atol, 1e300);
   flags.optional("--bench", "json",

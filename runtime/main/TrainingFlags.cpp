@@ -15,17 +15,11 @@ class TrainingTable {
 public:
   TrainingTable(FlagTable &flags, TrainingOptions &options) : flags(flags), options(options) {}
 
-  FlagTable::Names value(const char *name, const char *placeholder, const char *help,
-                         FlagTable::Take take) {
-    return flags.value(name, placeholder, help,
-                       [take, &options = options](const std::string &text) {
-                         options.wanted = true;
-                         return take(text);
-                       });
-  }
-  void files(const char *name, const char *placeholder, const char *help,
-             CommandLine::Files &target) {
-    flags.repeated(value(name, placeholder, help, takeFile(target)));
+  void value(const char *name, const char *placeholder, const char *help, FlagTable::Take take) {
+    flags.value(name, placeholder, help, [take, &options = options](const std::string &text) {
+      options.wanted = true;
+      return take(text);
+    });
   }
   void count(const char *name, const char *placeholder, const char *help, int64_t &target,
              int64_t least) {
@@ -62,8 +56,8 @@ void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options)
 )");
   table.count("--steps", "N", "train until step N, counted from the first one ever", options.steps,
               0);
-  table.files("--data", "NAME=FILE.npy", "an input's samples, one per row; repeat for each input",
-              options.data);
+  table.value("--data", "NAME=FILE.npy", "an input's samples, one per row; repeat for each input",
+              takeFile(options.data));
   table.file("--data-tokens", "FILE[:u16|u32|byte]",
              "tokens for inputs and labels; sample i begins at token i * "
              "sequence; default u16",
@@ -78,8 +72,8 @@ void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options)
               "print every K-th step only, the first and the last; --log has all "
               "(1; on a terminal as many as can be read)",
               options.logEvery, 1);
-  table.files("--eval-data", "NAME=FILE.npy", "evaluate on these, at the end or every K steps",
-              options.evalData);
+  table.value("--eval-data", "NAME=FILE.npy", "evaluate on these, at the end or every K steps",
+              takeFile(options.evalData));
   table.file("--eval-data-tokens", "FILE[:u16|u32|byte]", "the same, of tokens",
              options.evalDataTokens);
   table.count("--eval-every", "K", "evaluate every K steps", options.evalEvery, 1);

@@ -86,28 +86,25 @@ void addWeights(FlagTable &flags, Request &request) {
     request.weights.paths.push_back(path);
     return std::string();
   };
-  flags.repeated(flags.value("--weights", "CHECKPOINT", "the checkpoint's folder", addPath));
+  flags.value("--weights", "CHECKPOINT", "the checkpoint's folder", addPath);
   flags.count("--step", "N", "the checkpoint of that step (default: the newest)",
               request.weights.step, 0);
-  flags.repeated(flags.value("--import-weights", "FILE.safetensors",
-                             "gives MODEL.onnx the weights of files; may be given several times",
-                             addPath));
-  flags.repeated(flags.value(
-      "--map", "REGEX=REPLACEMENT",
-      "names of tensors to names of initializers; the first rule that matches",
-      [&](const std::string &text) -> std::string {
-        size_t equals = text.find('=');
-        if (equals == 0 || equals == std::string::npos)
-          return "wants 'REGEX=REPLACEMENT', not '" + text + "'";
-        request.replace.rules.push_back({text.substr(0, equals), text.substr(equals + 1)});
-        return {};
-      }));
-  flags.repeated(flags.value("--transpose", "REGEX",
-                             "initializers whose matrices are stored transposed",
-                             [&](const std::string &text) {
-                               request.replace.transposed.push_back(text);
-                               return std::string();
-                             }));
+  flags.value("--import-weights", "FILE.safetensors",
+              "gives MODEL.onnx the weights of files; may be given several times", addPath);
+  flags.value("--map", "REGEX=REPLACEMENT",
+              "names of tensors to names of initializers; the first rule that matches",
+              [&](const std::string &text) -> std::string {
+                size_t equals = text.find('=');
+                if (equals == 0 || equals == std::string::npos)
+                  return "wants 'REGEX=REPLACEMENT', not '" + text + "'";
+                request.replace.rules.push_back({text.substr(0, equals), text.substr(equals + 1)});
+                return {};
+              });
+  flags.value("--transpose", "REGEX", "initializers whose matrices are stored transposed",
+              [&](const std::string &text) {
+                request.replace.transposed.push_back(text);
+                return std::string();
+              });
   flags.toggle("--allow-missing", "initializers without a tensor keep their values",
                request.replace.allowMissing);
   flags.toggle("--allow-extra", "tensors without an initializer are left out",

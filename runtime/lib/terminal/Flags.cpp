@@ -67,13 +67,6 @@ FlagTable::Names FlagTable::add(const std::string &names, std::string placeholde
   return flags.back().names;
 }
 
-FlagTable::Names FlagTable::repeated(const Names &names) {
-  for (Flag &flag : flags)
-    if (flag.names == names)
-      flag.repeats = true;
-  return names;
-}
-
 FlagTable::Names FlagTable::value(const std::string &names, std::string placeholder,
                                   std::string help, Take take, std::vector<std::string> choices) {
   return add(names, std::move(placeholder), std::move(help), Kind::Value, std::move(take),
@@ -204,17 +197,6 @@ std::string FlagTable::unknown(const std::string &name) const {
   return "there is no flag '" + name + "'" + (near.empty() ? kSeeHelp : near);
 }
 
-std::string FlagTable::saidOtherwise(const Flag &flag, const std::string &name,
-                                     const std::string &value) const {
-  if (flag.repeats)
-    return {};
-  for (const Given &before : written)
-    if (before.name == flag.names.front() && !before.alone && before.value != value)
-      return name + " is given twice: '" + before.value + "' and '" + value +
-             "'; leave one of them out";
-  return {};
-}
-
 bool FlagTable::asks(const std::string &name, const std::string &value, std::string &wrong) {
   if (name == "--help" || name == "-h") {
     question = Question::Help;
@@ -270,8 +252,6 @@ std::string FlagTable::parse(const std::vector<std::string> &arguments) {
     if (std::string wrong = flag->take(given); !wrong.empty())
       return name + " " + wrong;
     bool alone = flag->kind == Kind::Alone || (flag->kind == Kind::Optional && !attached);
-    if (std::string wrong = alone ? "" : saidOtherwise(*flag, name, given); !wrong.empty())
-      return wrong;
     written.push_back({flag->names.front(), given, alone});
   }
   return {};

@@ -14,7 +14,6 @@ namespace {
 
 struct Line {
   std::string mesh, mode = "on", word;
-  std::vector<std::string> inputs;
   long count = 0;
   double number = 0;
   uint64_t seed = 0;
@@ -39,10 +38,6 @@ FlagTable tableFor(Line &line) {
                  },
                  {"json"});
   flags.text("--hidden", "X", "", line.word);
-  flags.repeated(flags.value("--input", "FILE", "a file", [&](const std::string &text) {
-    line.inputs.push_back(text);
-    return std::string();
-  }));
   flags.refused("--plan", "plans are not supported yet");
   flags.epilogue("The end.\n");
   return flags;
@@ -92,17 +87,6 @@ TEST(Flags, AreRefusedWithWhatToWriteInstead) {
   EXPECT_EQ(wrong({"--seed", "-1"}),
             "--seed wants a seed, a whole number from 0 to 2^64 - 1, not '-1'");
   EXPECT_EQ(wrong({"--plan", "x"}), "--plan: plans are not supported yet");
-}
-
-TEST(Flags, SayOneThing) {
-  EXPECT_EQ(wrong({"--mesh", "dp=2", "-q", "--mesh=tp=2"}),
-            "--mesh is given twice: 'dp=2' and 'tp=2'; leave one of them out");
-  EXPECT_EQ(wrong({"-n", "3", "--count", "4"}),
-            "--count is given twice: '3' and '4'; leave one of them out");
-  EXPECT_EQ(wrong({"--mesh=dp=2", "--mesh", "dp=2", "-q", "-q", "--bench", "--bench=json"}), "");
-  Line line;
-  EXPECT_EQ(tableFor(line).parse({"--input", "a", "--input=b"}), "");
-  EXPECT_EQ(line.inputs, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(Flags, HelpListsAllButWhatIsHidden) {

@@ -47,9 +47,6 @@ public:
   Names optional(const std::string &names, std::string placeholder, std::string help, Take take,
                  std::vector<std::string> choices = {});
   Names alone(const std::string &names, std::string help, std::function<void()> take);
-  /// Lets a flag just added be given again with another value, which adds to those before.
-  /// Any other flag that says two things is refused.
-  Names repeated(const Names &names);
 
   Names text(const std::string &names, std::string placeholder, std::string help,
              std::string &target);
@@ -117,7 +114,6 @@ private:
     Take take;
     size_t topic;
     std::vector<std::string> choices;
-    bool repeats = false;
   };
   struct Topic {
     std::string key, title, text;
@@ -133,9 +129,6 @@ private:
   std::string zshCompletion() const;
   const Flag *find(const std::string &name) const;
   std::string unknown(const std::string &name) const;
-  /// What is wrong with another value of a flag that has one already.
-  std::string saidOtherwise(const Flag &flag, const std::string &name,
-                            const std::string &value) const;
   std::string describe(const Flag &flag) const;
   std::string describe(size_t topic) const;
   std::string wrongTopic() const;
