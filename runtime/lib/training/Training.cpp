@@ -128,14 +128,14 @@ private:
   /// A batch of evaluation that cannot be filled up is left out.
   Status checkEvaluation() {
     int64_t samples = evaluation.samples(), batch = evaluation.batch(), rest = samples % batch;
-    if (evaluation.canFillUp() || rest == 0)
+    if (evaluation.canFillUp())
       return {};
     std::string size = "a batch is " + std::to_string(batch) +
                        " and cannot be filled up, as no labels say what does not count";
     if (samples < batch)
       return Status::user("the data for --eval-every has " + std::to_string(samples) +
                           " samples, but " + size);
-    if (options.evalBatches == 0 || options.evalBatches > samples / batch)
+    if (rest > 0 && (options.evalBatches == 0 || options.evalBatches > samples / batch))
       log.warning("evaluation leaves out the last " + std::to_string(rest) + " of " +
                   std::to_string(samples) + " samples: " + size);
     return {};
