@@ -3,6 +3,7 @@
 #include "AskPlanner.h"
 
 #include "Report.h"
+#include "passes/dist/StageSchedule.h"
 #include "weft/Choosing/Evaluate.h"
 #include "weft/Choosing/Failure.h"
 #include "weft/Cost/CostModel.h"
@@ -41,11 +42,15 @@ int checkQuestion(ModuleOp program, const Options &options, const QuestionFlags 
     return tell("--batch-axes names axes of a mesh, which is to be chosen; leave it out, or ask "
                 "about a mesh with --evaluate",
                 Usage);
+  const std::string &schedule = options.compile.phases.schedule;
   std::string why;
-  if (isGiven(options, "--schedule") &&
-      !pipeline::findSchedule(options.compile.phases.schedule, why))
-    return tell("--schedule: plans are made for schedules that have names: " + why, Usage);
-  return Ok;
+  if (!isGiven(options, "--schedule"))
+    return Ok;
+  if (dist::requestOf(schedule) != dist::ScheduleRequest::Named)
+    return tell("--schedule: plans are made for schedules that have names, which searched ones and "
+                "files have not; name one, such as zb-v, or leave it out",
+                Usage);
+  return pipeline::findSchedule(schedule, why) ? Ok : tell("--schedule: " + why, Usage);
 }
 
 /// What is given is obeyed, and what is forbidden counts more.
