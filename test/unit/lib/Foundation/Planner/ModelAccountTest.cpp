@@ -199,6 +199,19 @@ TEST(ModelAccounts, BlocksAreInTheirOrderHoweverManyThereAre) {
 /// Operations that add a gradient of 120 bytes to another.
 constexpr int64_t kAdding = 30;
 
+ModelAccount tiedModel() {
+  ModelAccount model = modelOf(sampleOf(2), sampleOf(3), 8);
+  model.sharedBytes = 60;
+  return model;
+}
+
+Layout twoStages() {
+  Layout layout;
+  layout.size(Role::Stages) = 2;
+  layout.microbatches = 4;
+  return layout;
+}
+
 TEST(ModelAccounts, StagesShareTheBlocks) {
   Layout four;
   four.size(Role::Stages) = 4;
@@ -207,11 +220,8 @@ TEST(ModelAccounts, StagesShareTheBlocks) {
   EXPECT_EQ(blocksOfChunks(10, four, {0, 0, 2}), (std::vector<int64_t>{3, 3, 3, 1}));
   four.schedule = "zb-v";
   EXPECT_EQ(blocksOfChunks(10, four, {0, 1, 0}), (std::vector<int64_t>{1, 2, 2, 1, 1, 1, 1, 1}));
-  ModelAccount model = modelOf(sampleOf(2), sampleOf(3), 8);
-  model.sharedBytes = 60;
-  Layout layout;
-  layout.size(Role::Stages) = 2;
-  layout.microbatches = 4;
+  ModelAccount model = tiedModel();
+  Layout layout = twoStages();
   std::string error;
   auto account = assemble(model, layout, {}, error);
   ASSERT_TRUE(account) << error;
@@ -233,11 +243,8 @@ TEST(ModelAccounts, StagesShareTheBlocks) {
 }
 
 TEST(ModelAccounts, ChunksShareTheBlocks) {
-  ModelAccount model = modelOf(sampleOf(2), sampleOf(3), 8);
-  model.sharedBytes = 60;
-  Layout layout;
-  layout.size(Role::Stages) = 2;
-  layout.microbatches = 4;
+  ModelAccount model = tiedModel();
+  Layout layout = twoStages();
   std::string error;
   auto chunksOf = [&](const char *schedule) {
     layout.schedule = schedule;
