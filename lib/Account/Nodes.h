@@ -49,8 +49,6 @@ public:
   /// The first chunk of its stage among these, which ascend; of all chunks if there are none.
   bool isFirstOfStage(int64_t chunk, llvm::ArrayRef<int64_t> chunks) const;
   bool runsOnStage(const Node &node, int64_t stage) const;
-  /// Whether some stage has several chunks.
-  bool hasSeveralOfStage() const;
   const std::vector<Node> &all() const { return nodes; }
   /// The value in memory that is read where `value` is: views are seen through.
   mlir::Value rootOf(mlir::Value value) const;
@@ -64,6 +62,8 @@ public:
   llvm::SmallVector<mlir::Value> writtenBy(const Node &node) const;
 
 private:
+  /// Whether some stage has several chunks.
+  bool hasSeveralOfStage() const;
   void add(const rt::FusionChoice::Node &chosen);
   void addCopies();
   void findChunks();

@@ -248,6 +248,7 @@ Status TcpLinks::connectTo(const std::string &address, uint16_t wanted, int64_t 
     if (!patient)
       return Status::user("rank " + std::to_string(peer) + " at " + address + ":" +
                           std::to_string(wanted) + " cannot be reached: " + std::strerror(code));
+    // Not as `Waited` has it, to which a long attempt to connect would be a time of being stopped.
     Status waited = checkWait(secondsSince(start), {peer});
     if (!waited.ok())
       return waited.prefix("connecting to " + address + ":" + std::to_string(wanted));
