@@ -40,7 +40,6 @@ int supervise(Ranks where, const std::string &path, int64_t ranks, const Executa
   Restarts restarts(options);
   while (true) {
     Job job;
-    job.training = options.training.wanted;
     job.timeout = options.timeout > 0 ? options.timeout : job.timeout;
     std::vector<std::string> command = commandOf(path, options, restarts.resume());
     Status status = start(where, command, ranks, executable, signals, job);

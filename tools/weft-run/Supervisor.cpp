@@ -266,11 +266,11 @@ void Supervisor::heedSignals() {
         kill(child, came);
     return;
   }
-  bool begun = false;
+  bool heeds = false;
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
-    begun |= job.board.slot(rank).steps.load() > 0;
-  // Where no step was begun, there is nothing to end in good order.
-  if (asked == 1 && job.training && begun)
+    heeds |= job.board.slot(rank).heeds.load() != 0;
+  // Where nothing is done yet, there is nothing to end in good order.
+  if (asked == 1 && heeds)
     job.board.header().stop.store(came);
   else
     endAll();

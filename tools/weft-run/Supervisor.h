@@ -23,7 +23,6 @@ struct Job {
   std::vector<pid_t> children;
   bool underMpirun = false;
   bool inOneProcess = false;     // which has all ranks, and answers signals itself
-  bool training = false;         // ends in good order when it is asked to
   double timeout = kLongestWait; // of the ranks' patience at the start, in seconds
 };
 

@@ -21,7 +21,7 @@ static_assert(sizeof(BoardHeader) <= 256, "slots begin behind the header");
 
 namespace {
 
-constexpr uint64_t kMagic = 0x57656674'426f6131; // "WeftBoa1"
+constexpr uint64_t kMagic = 0x57656674'426f6132; // "WeftBoa2"
 
 std::string hostName() {
   char name[sizeof BoardHeader::host] = "";

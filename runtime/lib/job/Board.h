@@ -35,6 +35,7 @@ struct BoardSlot {
   std::atomic<Presence> presence;
   std::atomic<int64_t> beat;     // last sign of life, by sinceBoot(); 0 = none
   std::atomic<int64_t> steps;    // of training: begun so far
+  std::atomic<int32_t> heeds;    // not 0: it ends in good order when `stop` asks for it
   std::atomic<uint32_t> program; // number + 1 of the one in work
   std::atomic<uint32_t> stage;
   std::atomic<Doing> host; // between runs; a run is `Nothing`
@@ -63,7 +64,7 @@ struct BoardHeader {
   uint64_t launcherStarted;            // see processStart; written before `launcher`
   std::atomic<int32_t> launcherSignal; // that ended it; 0 = none
   char host[64];                       // name of the machine
-  std::atomic<int32_t> stop;           // signal that asks training to end; 0 = none
+  std::atomic<int32_t> stop;           // signal that asks the job to end; 0 = none
   std::atomic<int32_t> failed;         // some rank has, so nobody need go on
   std::atomic<int32_t> teller;         // rank + 1 of who tells the failure
   std::atomic<int32_t> told;           // it did

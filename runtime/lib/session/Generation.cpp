@@ -6,7 +6,6 @@
 #include "base/Philox.h"
 
 #include "weft/runtime/Metadata.h"
-#include "weft/runtime/Terminal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -80,8 +79,10 @@ Status Generator::prepare(const GenerationOptions &wanted, bool byteTokens,
   if (options.temperature == 0 && options.topK > 0)
     options.temperature = 1;
   WEFT_TRY(parsePrompt(options.prompt));
-  row.resize(size_t(vocabulary));
-  processes.open(session, size_t(vocabulary));
+  window.resize(size_t(batch * sequence));
+  input.resize(window.size() * dtypeBytes(tokens->dtype));
+  row.resize(size_t(vocabulary) + 1);
+  processes.open(session, row.size());
   return {};
 }
 
@@ -132,9 +133,10 @@ Status Generator::parsePrompt(const std::string &prompt) {
   return {};
 }
 
-Status Generator::readLogits(int64_t last) {
+Status Generator::readLogits(int64_t last, int &stop) {
   // Every element has one writer in the job, so parts add up to the row.
   std::fill(row.begin(), row.end(), 0.0);
+  row.back() = stop;
   int64_t first = last * vocabulary, end = first + vocabulary;
   for (std::unique_ptr<RankContext> &rank : session.ranks) {
     if (!rank->writes(*logits))
@@ -159,6 +161,8 @@ Status Generator::readLogits(int64_t last) {
     WEFT_TRY(status);
   }
   WEFT_TRY(processes.exchange(row.data(), row.size()));
+  for (int64_t process = 0; process < processes.count(); ++process)
+    stop = std::max(stop, int(processes.of(process)[vocabulary]));
   for (int64_t i = 0; i < vocabulary; ++i) {
     double sum = 0;
     for (int64_t process = 0; process < processes.count(); ++process)
@@ -194,38 +198,32 @@ int64_t Generator::choose(uint64_t position) {
   return ranked[size_t(kept - 1)].second;
 }
 
-Status Generator::run(std::string &text, bool shows) {
-  const ProgramView &p = session.view();
-  std::string name(p.string(tokens->name));
-  unsigned width = dtypeBytes(tokens->dtype);
-  std::vector<int64_t> window(size_t(batch * sequence));
-  std::vector<char> data(window.size() * width);
-  Progress progress(shows, "generating", uint64_t(options.tokens));
-  for (int64_t i = 0; i < options.tokens; ++i, progress.add(1)) {
-    int64_t length = std::min<int64_t>(sequence, int64_t(context.size()));
-    std::fill(window.begin(), window.end(), 0);
-    std::copy(context.end() - length, context.end(), window.begin());
-    convertElements(DType::I64, window.data(), tokens->dtype, data.data(), int64_t(window.size()));
-    WEFT_TRY(commCall([&](weft_status *status) {
-      int32_t code =
-          weft_set_input(&session, kProgram, name.c_str(), data.data(), data.size(), status);
-      return code ? code : weft_run(&session, kProgram, status);
-    }));
-    WEFT_TRY(readLogits(length - 1));
-    if (std::any_of(row.begin(), row.end(), [](double value) { return std::isnan(value); }))
-      return Status::user("--generate: the logits are not numbers; the "
-                          "parameters are spoiled");
-    context.push_back(choose(context.size()));
-  }
-  text = asText(context) + "\n";
+Status Generator::next(int stop, Token &token) {
+  std::string name(session.view().string(tokens->name));
+  int64_t length = std::min<int64_t>(sequence, int64_t(context.size()));
+  std::fill(window.begin(), window.end(), 0);
+  std::copy(context.end() - length, context.end(), window.begin());
+  convertElements(DType::I64, window.data(), tokens->dtype, input.data(), int64_t(window.size()));
+  WEFT_TRY(commCall([&](weft_status *status) {
+    int32_t code =
+        weft_set_input(&session, kProgram, name.c_str(), input.data(), input.size(), status);
+    return code ? code : weft_run(&session, kProgram, status);
+  }));
+  WEFT_TRY(readLogits(length - 1, stop));
+  if (std::any_of(row.begin(), row.end(), [](double value) { return std::isnan(value); }))
+    return Status::user("--generate: the logits are not numbers; the "
+                        "parameters are spoiled");
+  context.push_back(choose(context.size()));
+  token = {textFrom(context.size() - 1), stop};
   return {};
 }
 
-std::string Generator::asText(const std::vector<int64_t> &ids) const {
+std::string Generator::textFrom(size_t first) const {
   std::string text;
-  for (int64_t id : ids) {
+  for (size_t i = first; i < context.size(); ++i) {
+    int64_t id = context[i];
     if (!bytes) {
-      text += (text.empty() ? "" : ",") + std::to_string(id);
+      text += (i == 0 ? "" : ",") + std::to_string(id);
       continue;
     }
     // A terminal must not be at the mercy of a model.

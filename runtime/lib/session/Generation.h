@@ -21,17 +21,25 @@ public:
   /// bytes. `constants`: inputs that have their values already.
   Status prepare(const GenerationOptions &options, bool bytes,
                  const TrainingOptions::Files &constants);
-  /// Collective; all processes get the same tokens. `text` is the prompt and
-  /// what follows, readable.
-  Status run(std::string &text, bool shows);
+  /// The text so far, readable.
+  std::string text() const { return textFrom(0); }
+
+  struct Token {
+    std::string text; // as it goes on from the one before, readable
+    int stop = 0;     // a signal by which some process was asked to stop; 0 = none was
+  };
+  /// Continues the text by a token, on all processes by the same. Collective. `stop`: the signal
+  /// by which this process was asked to.
+  Status next(int stop, Token &token);
 
 private:
   void findByShape(const ProgramView &program, const Program &forward);
   Status parsePrompt(const std::string &prompt);
-  /// The logits behind token `last` of the window, on every process.
-  Status readLogits(int64_t last);
+  /// The logits behind token `last` of the window, and the greatest `stop`, on every process.
+  Status readLogits(int64_t last, int &stop);
   int64_t choose(uint64_t position);
-  std::string asText(const std::vector<int64_t> &tokens) const;
+  /// Of token `first` of the context and all behind it.
+  std::string textFrom(size_t first) const;
 
   weft_session &session;
   GenerationOptions options;
@@ -39,8 +47,10 @@ private:
   const Port *tokens = nullptr, *logits = nullptr;
   int64_t batch = 0, sequence = 0, vocabulary = 0;
   std::vector<int64_t> context;
+  std::vector<int64_t> window; // batch x sequence
+  std::vector<char> input;     // the window as the port has it
   Processes processes;
-  std::vector<double> row;
+  std::vector<double> row; // of logits, and what stops
   std::vector<std::pair<double, int64_t>> ranked;
 };
 

@@ -6,6 +6,7 @@
 #include "checkpoint/CheckpointGroup.h"
 #include "job/Agreement.h"
 #include "session/Generation.h"
+#include "terminal/Printer.h"
 #include "training/BatchFeed.h"
 #include "training/Replicas.h"
 #include "training/StepRunner.h"
@@ -65,10 +66,32 @@ private:
     reportTraffic();
     if (!options.generation.wanted || stopped)
       return log.fileStatus();
-    std::string text;
-    WEFT_TRY(generator.run(text, shows()));
-    log.text(text);
+    WEFT_TRY(generate());
     return log.fileStatus();
+  }
+
+  Status generate() {
+    log.text(generator.text());
+    int64_t done = 0, wanted = options.generation.tokens;
+    Status status;
+    {
+      // Where the text is looked at, it shows itself how far it is.
+      Progress progress(shows() && !log.isOnTerminal(), "generating", uint64_t(wanted));
+      for (; done < wanted && !stopped && status.ok(); ++done, progress.add(1)) {
+        Clock::time_point begun = Clock::now();
+        Generator::Token token;
+        status = generator.next(interrupted(), token);
+        log.text(token.text);
+        // What asked during the last token came too late to stop anything.
+        if (done + 1 < wanted)
+          heed(token.stop, secondsSince(begun));
+      }
+    }
+    log.endText(stopped ? kReaderSeconds : kNoLimit);
+    if (stopped)
+      log.note("stopped after %lld of %lld tokens", static_cast<long long>(done),
+               static_cast<long long>(wanted));
+    return status;
   }
 
   BatchFeed::Roles findRoles() const {
@@ -357,6 +380,8 @@ private:
   /// After every run: what all processes know of signals, and that all goes on.
   void heed(int signal, double seconds) {
     stopped = signal != 0;
+    for (std::unique_ptr<RankContext> &rank : session.ranks)
+      rank->slot().heeds.store(1);
     if (!options.interrupt)
       return;
     options.interrupt->stepTook(seconds);

@@ -143,12 +143,24 @@ void TrainingLog::warning(const std::string &text) {
   tellWarning("weft", text);
 }
 
-void TrainingLog::text(const std::string &text) {
+void TrainingLog::text(std::string_view piece) {
+  if (!speaks)
+    return;
+  unread += piece;
+  // None of it may be left out, as what is emitted is if it is not read.
+  if (!isEmitted(0))
+    return;
+  emit(Stream::Out, unread);
+  unread.clear();
+}
+
+void TrainingLog::endText(double seconds) {
   if (!speaks)
     return;
   Progress::hide();
-  isEmitted(kNoLimit); // none of it may be left out
-  emit(Stream::Out, text);
+  isEmitted(seconds);
+  emit(Stream::Out, unread + "\n");
+  unread.clear();
 }
 
 MemoryMeter::MemoryMeter() : descriptor(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)) {}

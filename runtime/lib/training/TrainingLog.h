@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace weft::runtime {
 
@@ -57,9 +58,14 @@ public:
   /// Steps are counted for a bar from `done` to `all`.
   void begin(int64_t done, int64_t all);
   void end() { bar.reset(); }
-  /// Text that is the result, on stdout.
-  void text(const std::string &text);
+  /// A piece of the text that is the result, on stdout as soon as that is read: nothing waits for
+  /// its reader.
+  void text(std::string_view piece);
+  /// The end of its line, and waits so long for its reader.
+  void endText(double seconds);
   bool isSpeaking() const { return speaks; }
+  /// Whether somebody looks at stdout as it is written.
+  bool isOnTerminal() const { return terminal; }
   /// Whether the file has all lines so far. Training goes on without it.
   const Status &fileStatus() const { return lost; }
 
@@ -75,6 +81,7 @@ private:
   std::FILE *file = nullptr;
   Status lost;
   std::optional<Progress> bar;
+  std::string unread; // text
   int64_t firstStep = 0;
   Clock::time_point printed{};
 };

@@ -59,8 +59,31 @@ for comm in "${comms[@]}"; do
   ends 130 4
   expect 0 "resumed after step $(wc -l <"$work/unread.jsonl"), " "$two" --data-tokens "$text:byte" --steps 1 --resume "$work/unread-$comm"
 done
+# Nor what is generated, and a wish ends that.
+for comm in "${comms[@]}"; do
+  rm -f "$work/told"
+  "$run" --comm "$comm" "$two" --generate 'The ' --tokens 1000000000 >&9 2>"$work/told" &
+  job=$!
+  awaits 'generating [1-9][0-9]+ of 1000000000'
+  kill -INT $job
+  ends 130 4
+done
 exec 9<&-
 rm "$work/unread"
+
+# A text is told as it comes; whoever stops it has what came.
+for comm in "${comms[@]}"; do
+  rm -f "$work/told"
+  "$run" --comm "$comm" "$two" --generate 'The ' --tokens 1000000000 >"$work/told" 2>"$work/words" &
+  job=$!
+  timeout 60 sh -c "until [ \"\$(wc -c <'$work/told' 2>/dev/null || echo 0)\" -gt 1000 ]; do sleep 0.02; done"
+  kill -INT $job
+  ends 130 4
+  count=$(sed -nE 's/^weft: stopped after ([0-9]+) of 1000000000 tokens$/\1/p' "$work/words")
+  # Of what is not printed four bytes are told for one.
+  length=$(sed -E 's/\\x[0-9a-f]{2}/./g' "$work/told" | wc -c)
+  expect 0 "^$((count + 5))\$" echo "$length" # and prompt and line end
+done
 
 # What a terminal sends to all that is in front of it: the running step is saved, and told once.
 # at_terminal CODE COMMAND...: mpirun has an exit code of its own for a signal.
