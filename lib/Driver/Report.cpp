@@ -94,6 +94,8 @@ int Report::showPlan() {
 }
 
 int Report::showSchedule(const Compilation &compilation) {
+  if (!isAsked())
+    return Ok;
   explain::collectSchedule(compilation.getModule(), document);
   if (int code = showPlan())
     return code;

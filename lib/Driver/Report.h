@@ -27,7 +27,10 @@ public:
   /// Before the first phase.
   void begin(const Compilation &compilation, bool sequenceParallel);
   /// Within `local`, where collectives are in terms of nodes.
-  void partitioned(mlir::ModuleOp module) { explain::collectPlacement(module, document); }
+  void partitioned(mlir::ModuleOp module) {
+    if (isAsked())
+      explain::collectPlacement(module, document);
+  }
   /// The time of a phase, and its dump.
   int phaseEnded(const Compilation &compilation, double seconds);
   /// The plan, as far as it is known; if the program is scheduled, with its memory.
@@ -41,6 +44,8 @@ public:
   bool explains() const { return options.explain != Explain::No || !options.report.empty(); }
 
 private:
+  /// Whether anything is told of the document.
+  bool isAsked() const { return explains() || options.dryRun || options.compile.memoryLimit != 0; }
   void explainTo(llvm::raw_ostream &out);
   int printInto(mlir::ModuleOp module, llvm::StringRef path);
   std::string dumpPath(Phase phase) const;

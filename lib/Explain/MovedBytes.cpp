@@ -47,24 +47,9 @@ class Counter {
 public:
   explicit Counter(const SymbolTable &symbols) : symbols(symbols) {}
 
-  /// `unset`: blocks of a routine that its call leaves unset, which it does not read.
-  void count(rt::ProgramOp program, ArrayRef<Value> unset = {}) {
-    for (Operation &op : program.getBody().front()) {
-      if (auto invoke = dyn_cast<rt::InvokeOp>(op)) {
-        auto routine = symbols.lookup<rt::ProgramOp>(invoke.getRoutine());
-        SmallVector<Value> sums;
-        for (int64_t input : invoke.getUnset().value_or(ArrayRef<int64_t>()))
-          sums.push_back(routine.getArgumentBlocks()[input]);
-        count(routine, sums);
-      } else if (auto command = dyn_cast<rt::CommandInterface>(op)) {
-        add(command, unset);
-      }
-    }
-  }
-
-  std::vector<MovedBytes> byKind() const {
+  std::vector<MovedBytes> byKind(rt::ProgramOp program) {
     std::vector<MovedBytes> result;
-    for (const auto &[kind, bytes] : kinds)
+    for (const auto &[kind, bytes] : count(program, {}))
       if (bytes.read + bytes.written > 0)
         result.push_back(bytes);
     llvm::sort(result, [](const MovedBytes &a, const MovedBytes &b) {
@@ -75,11 +60,44 @@ public:
   }
 
 private:
-  void add(rt::CommandInterface command, ArrayRef<Value> unset) {
-    StringRef kind = command->getName().stripDialect();
-    MovedBytes &bytes = kinds[kind.str()];
-    bytes.kind = kind;
-    ++bytes.commands;
+  using Kinds = std::map<std::string, MovedBytes>;
+
+  /// `unset`: blocks of a routine that its call leaves unset, which it does not read.
+  Kinds count(rt::ProgramOp program, ArrayRef<Value> unset) {
+    Kinds kinds;
+    for (Operation &op : program.getBody().front()) {
+      if (auto invoke = dyn_cast<rt::InvokeOp>(op))
+        for (const auto &[kind, bytes] : countOnce(invoke))
+          add(bytes, kinds);
+      else if (auto command = dyn_cast<rt::CommandInterface>(op))
+        add(ofOne(command, unset), kinds);
+    }
+    return kinds;
+  }
+
+  const Kinds &countOnce(rt::InvokeOp invoke) {
+    auto routine = symbols.lookup<rt::ProgramOp>(invoke.getRoutine());
+    auto [found, isNew] =
+        routines.try_emplace({routine, invoke.getUnsetAttr().getAsOpaquePointer()});
+    if (!isNew)
+      return found->second;
+    SmallVector<Value> sums;
+    for (int64_t input : invoke.getUnset().value_or(ArrayRef<int64_t>()))
+      sums.push_back(routine.getArgumentBlocks()[input]);
+    found->second = count(routine, sums); // of a map, whose places stay
+    return found->second;
+  }
+
+  static void add(const MovedBytes &bytes, Kinds &kinds) {
+    MovedBytes &sum = kinds[bytes.kind];
+    sum.kind = bytes.kind;
+    sum.commands += bytes.commands;
+    sum.read += bytes.read;
+    sum.written += bytes.written;
+  }
+
+  MovedBytes ofOne(rt::CommandInterface command, ArrayRef<Value> unset) {
+    MovedBytes bytes{command->getName().stripDialect().str(), 1};
     if (auto launch = dyn_cast<rt::LaunchOp>(command.getOperation())) {
       bytes.read += readBy(launch);
     } else {
@@ -89,6 +107,7 @@ private:
     }
     for (Value view : command.getWrites())
       bytes.written += bytesOfView(view);
+    return bytes;
   }
 
   int64_t readBy(rt::LaunchOp launch) {
@@ -108,7 +127,8 @@ private:
   }
 
   const SymbolTable &symbols;
-  std::map<std::string, MovedBytes> kinds;
+  /// Of what calls alike run: a routine, and what they leave unset.
+  std::map<std::pair<Operation *, const void *>, Kinds> routines;
   llvm::StringMap<SmallVector<int64_t>> touched;
 };
 
@@ -123,9 +143,7 @@ int64_t Program::generatedBytes() const {
 
 void weft::explain::collectMovedBytes(rt::ProgramOp from, const SymbolTable &symbols,
                                       Program &program) {
-  Counter counter(symbols);
-  counter.count(from);
-  program.moved = counter.byKind();
+  program.moved = Counter(symbols).byKind(from);
   program.arena = from.getArena().value_or(0);
   for (auto input : from.getOps<rt::InputOp>()) {
     auto type = cast<MemRefType>(input.getBuffer().getType());

@@ -27,9 +27,12 @@ public:
 
   LogicalResult run() {
     Block &body = function.getBody().front();
-    for (Operation &op : body.without_terminator())
+    for (Operation &op : body.without_terminator()) {
       ops.push_back(&op);
-    if (llvm::none_of(ops, [&](Operation *op) { return isRepeated(op); }))
+      if (usesAxis(&op))
+        repeated.insert(&op);
+    }
+    if (repeated.empty())
       return success();
     countLoops();
     findGathersWithin();
@@ -52,11 +55,11 @@ private:
     LocalAttr local = getLocal(value.getType());
     return local && llvm::is_contained(local.getValue().usedAxes(), axis);
   }
-  /// Another value in each microbatch goes in or out.
-  bool isRepeated(Operation *op) const {
+  bool usesAxis(Operation *op) const {
     return llvm::any_of(op->getOperands(), [&](Value v) { return usesAxis(v); }) ||
            llvm::any_of(op->getResults(), [&](Value v) { return usesAxis(v); });
   }
+  bool isRepeated(Operation *op) const { return repeated.contains(op); }
   bool isEnd(Operation *op) const {
     auto transition = dyn_cast<TransitionOpInterface>(op);
     return transition && transition.isCommunication() &&
@@ -264,6 +267,8 @@ private:
   MeshAttr mesh;
   AxisId axis;
   SmallVector<Operation *> ops;
+  /// Those into or out of which another value goes in each microbatch.
+  DenseSet<Operation *> repeated;
   DenseSet<Operation *> sunk;
   /// Of an end: the loop that makes it. Of another op: the loop before which, or
   /// in which at the earliest, it is needed.

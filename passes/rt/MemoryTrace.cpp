@@ -177,7 +177,7 @@ static bool areApart(Value a, Value b) {
   std::array<MemRefType, 2> types{cast<MemRefType>(a.getType()), cast<MemRefType>(b.getType())};
   SmallVector<int64_t> periods{INT64_MAX};
   for (int i : {0, 1}) {
-    if (failed(types[i].getStridesAndOffset(strides[i], offsets[i])))
+    if (!staticLayout(types[i], strides[i], offsets[i]))
       return false;
     llvm::copy_if(strides[i], std::back_inserter(periods),
                   [](int64_t stride) { return stride > 0; });

@@ -6,9 +6,11 @@
 #include "weft/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+
+#include <unordered_map>
 
 namespace weft::rt {
 #define GEN_PASS_DEF_RTOUTLINEKERNELS
@@ -36,26 +38,21 @@ public:
     auto kernel = func::FuncOp::create(builder, fusion.getLoc(), "kernel", type);
     kernel.setPrivate();
     kernel->setAttr(kKernelAttr, builder.getUnitAttr());
-    IRMapping map;
-    fusion.getBody().cloneInto(&kernel.getBody(), map);
+    kernel.getBody().takeBody(fusion.getBody());
     Operation *yield = kernel.getBody().front().getTerminator();
     builder.setInsertionPoint(yield);
     func::ReturnOp::create(builder, yield->getLoc(), yield->getOperands());
     yield->erase();
 
-    // Printed without locations the text is equal exactly for equal kernels.
-    std::string text;
-    llvm::raw_string_ostream(text) << *kernel;
-    auto [found, isNew] = byText.try_emplace(text, "");
-    if (isNew) {
-      found->second = uniqueName(weft::nodeName(fusion.getLoc()));
-      kernel.setSymName(found->second);
-    } else {
+    if (func::FuncOp known = findEqual(kernel)) {
       kernel.erase();
+      kernel = known;
+    } else {
+      kernel.setSymName(uniqueName(weft::nodeName(fusion.getLoc())));
     }
     builder.setInsertionPoint(fusion);
-    auto call = CallOp::create(builder, fusion.getLoc(), fusion.getResultTypes(), found->second,
-                               fusion.getInputs());
+    auto call = CallOp::create(builder, fusion.getLoc(), fusion.getResultTypes(),
+                               kernel.getSymName(), fusion.getInputs());
     for (StringRef name : {StringRef(kRolesAttr), StringRef(kActionAttr)})
       if (Attribute value = fusion->getAttr(name))
         call->setAttr(name, value);
@@ -64,6 +61,25 @@ public:
   }
 
 private:
+  static constexpr auto kNoPlaces = OperationEquivalence::IgnoreLocations;
+
+  /// The kernel that was met before and does the same; else this one is met.
+  func::FuncOp findEqual(func::FuncOp kernel) {
+    llvm::hash_code hash = llvm::hash_value(kernel.getFunctionType().getAsOpaquePointer());
+    kernel.getBody().walk([&](Operation *op) {
+      hash = llvm::hash_combine(
+          hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
+                                                  OperationEquivalence::ignoreHashValue, kNoPlaces));
+    });
+    SmallVector<func::FuncOp, 1> &alike = kernels[hash];
+    for (func::FuncOp other : alike)
+      if (OperationEquivalence::isRegionEquivalentTo(&kernel.getBody(), &other.getBody(),
+                                                     kNoPlaces))
+        return other;
+    alike.push_back(kernel);
+    return {};
+  }
+
   /// A C identifier, as kernels are symbols of an object file.
   std::string uniqueName(StringRef node) {
     std::string base = "k_";
@@ -80,7 +96,7 @@ private:
   ModuleOp module;
   OpBuilder builder;
   llvm::StringSet<> taken;
-  llvm::StringMap<std::string> byText;
+  std::unordered_map<size_t, SmallVector<func::FuncOp, 1>> kernels; // by hash
 };
 
 struct OutlineKernels : weft::rt::impl::RtOutlineKernelsBase<OutlineKernels> {

@@ -145,8 +145,16 @@ struct RoutinePlan {
 
 /// A program, and when it calls which routine.
 struct ProgramPlan {
-  ProgramPlan(ProgramOp program)
-      : program(program), lifetimes(program), taken(lifetimes.order().size()) {}
+  ProgramPlan(ProgramOp program) : program(program), lifetimes(program), taken(0) {}
+
+  /// Forgets what was placed.
+  void clear() { taken = Taken(moments.size()); }
+
+  /// Of the moments at which lives begin and end, those within one: lives meet where these do.
+  std::pair<int64_t, int64_t> momentsIn(std::pair<int64_t, int64_t> life) const {
+    return {llvm::lower_bound(moments, life.first) - moments.begin(),
+            llvm::upper_bound(moments, life.second) - moments.begin() - 1};
+  }
 
   /// Calls `each` with the commands of routines, from the first to the last of an interval, that
   /// run in calls within `life`.
@@ -171,7 +179,8 @@ struct ProgramPlan {
 
   ProgramOp program;
   Lifetimes lifetimes;
-  Taken taken;                                                // by its own buffers
+  std::vector<int64_t> moments; // at which its own buffers' lives begin and end, ascending
+  Taken taken;                  // by these, over the moments
   llvm::MapVector<RoutinePlan *, SmallVector<int64_t>> calls; // where they start
   int64_t portsEnd = 0;                                       // they stand first
   int64_t peak = 0;
@@ -327,7 +336,7 @@ private:
     for (auto &[op, routine] : routines)
       routine->clear();
     for (auto &program : programs) {
-      program->taken = Taken(program->lifetimes.order().size());
+      program->clear();
       end = std::max(end, program->portsEnd);
       if (program->portsEnd > base)
         take({base, program->portsEnd}, *program,
@@ -399,19 +408,25 @@ private:
   void addBuffers(ProgramPlan &plan) {
     int64_t end = std::max<int64_t>(plan.lifetimes.order().size() - 1, 0);
     plan.portsEnd = base;
+    plan.moments = {0, end};
     for (auto buffer : plan.program.getOps<BufferOp>()) {
       if (buffer.getKind() != BufferClass::Input && buffer.getKind() != BufferClass::Output) {
-        items.push_back({bytesOf(buffer), buffer, live(buffer, plan.lifetimes), nullptr, &plan});
+        auto life = live(buffer, plan.lifetimes);
+        items.push_back({bytesOf(buffer), buffer, life, nullptr, &plan});
+        llvm::append_range(plan.moments, std::array{life.first, life.second});
         continue;
       }
       buffer.setLives(SmallVector<int64_t>{0, end});
       buffer.setOffset(plan.portsEnd);
       plan.portsEnd += bytesOf(buffer);
     }
+    llvm::sort(plan.moments);
+    plan.moments.erase(llvm::unique(plan.moments), plan.moments.end());
   }
 
   void take(Range bytes, ProgramPlan &plan, std::pair<int64_t, int64_t> life) {
-    plan.taken.insert(bytes, life.first, life.second);
+    auto [first, last] = plan.momentsIn(life);
+    plan.taken.insert(bytes, first, last);
     plan.forEachCalled(life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
       routine.callers.insert(bytes, first, last);
     });
@@ -419,7 +434,8 @@ private:
 
   int64_t placeInProgram(const Item &item) {
     ProgramPlan &plan = *item.program;
-    std::vector<Range> taken = plan.taken.during(item.life.first, item.life.second);
+    auto [begin, end] = plan.momentsIn(item.life);
+    std::vector<Range> taken = plan.taken.during(begin, end);
     plan.forEachCalled(item.life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
       llvm::append_range(taken, routine.own.during(first, last));
     });

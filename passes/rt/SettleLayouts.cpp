@@ -31,19 +31,29 @@ ArrayRef<int64_t> shapeOf(Value value) {
 // Sums of values that stand beside each other
 //===----------------------------------------------------------------------===//
 
-/// The addends of a sum of sums, each of one use and of what the sum is of.
-void collectAddends(Operation *sum, SmallVectorImpl<Operation *> &sums,
-                    SmallVectorImpl<Operation *> &leaves) {
+/// Sums that are no concatenations, nor any sum of them.
+using OtherSums = llvm::DenseSet<Operation *>;
+
+/// Whether all addends of a sum of sums, each of one use and of what the sum is of, are values with
+/// something around them. Sums are asked after those whose addends they are.
+bool collectParts(Operation *sum, OtherSums &others, SmallVectorImpl<Operation *> &sums,
+                  SmallVectorImpl<nn::PadOp> &parts) {
+  DictionaryAttr attributes = sum->getDiscardableAttrDictionary();
   sums.push_back(sum);
-  for (Value operand : sum->getOperands()) {
-    Operation *def = operand.getDefiningOp();
-    bool isInner = def && operand.hasOneUse() && isSum(def) &&
-                   def->getDiscardableAttrDictionary() == sum->getDiscardableAttrDictionary();
-    if (isInner)
-      collectAddends(def, sums, leaves);
-    else
-      leaves.push_back(def);
-  }
+  for (size_t i = 0; i < sums.size(); ++i)
+    for (Value operand : sums[i]->getOperands()) {
+      Operation *def = operand.getDefiningOp();
+      if (!def || !operand.hasOneUse() || def->getDiscardableAttrDictionary() != attributes ||
+          others.contains(def))
+        return others.insert(sum), false;
+      if (isSum(def))
+        sums.push_back(def);
+      else if (auto pad = dyn_cast<nn::PadOp>(def))
+        parts.push_back(pad);
+      else
+        return others.insert(sum), false;
+    }
+  return true;
 }
 
 /// The only dim along which the op puts zeros around its operand.
@@ -62,17 +72,11 @@ std::optional<int64_t> paddedDim(nn::PadOp pad) {
 
 /// A sum of values with zeros around them, which tile it along one dim, is their concatenation. So
 /// gradients of the parts of a value come.
-void joinParts(Operation *sum) {
-  SmallVector<Operation *> sums, leaves;
-  collectAddends(sum, sums, leaves);
+void joinParts(Operation *sum, OtherSums &others) {
+  SmallVector<Operation *> sums;
   SmallVector<nn::PadOp> parts;
-  for (Operation *leaf : leaves) {
-    auto pad = dyn_cast_or_null<nn::PadOp>(leaf);
-    if (!pad || !pad->hasOneUse() ||
-        pad->getDiscardableAttrDictionary() != sum->getDiscardableAttrDictionary())
-      return;
-    parts.push_back(pad);
-  }
+  if (!collectParts(sum, others, sums, parts))
+    return;
   std::optional<int64_t> dim = paddedDim(parts.front());
   if (!dim || !llvm::all_of(parts, [&](nn::PadOp part) { return paddedDim(part) == dim; }))
     return;
@@ -222,9 +226,10 @@ struct SettleLayouts : weft::rt::impl::RtSettleLayoutsBase<SettleLayouts> {
   }
 
   static void settle(const Target &target, Block &block) {
+    OtherSums others;
     for (Operation &op : llvm::make_early_inc_range(block))
       if (isSum(&op))
-        joinParts(&op);
+        joinParts(&op, others);
     for (Operation &op : llvm::make_early_inc_range(block))
       if (denseLibraryLayout(target, &op))
         SharedPermutation(target, &op).run();

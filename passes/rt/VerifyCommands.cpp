@@ -278,7 +278,7 @@ private:
       auto type = cast<MemRefType>(view.getType());
       SmallVector<int64_t> strides;
       int64_t offset = 0;
-      if (type.getNumElements() > 0 && succeeded(type.getStridesAndOffset(strides, offset)) &&
+      if (type.getNumElements() > 0 && staticLayout(type, strides, offset) &&
           offset * elementBytes(type.getElementType()) % target.traits().kernelAlignment != 0)
         return command->emitError()
                << "gives operand " << i << " at byte "

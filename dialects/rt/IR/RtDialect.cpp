@@ -102,7 +102,12 @@ bool weft::rt::staticLayout(MemRefType type, SmallVectorImpl<int64_t> &strides, 
     offset = 0;
     return true;
   }
-  if (failed(type.getStridesAndOffset(strides, offset)))
+  if (auto strided = dyn_cast<StridedLayoutAttr>(type.getLayout())) {
+    // Nor that, whose map MLIR would make and take apart.
+    llvm::append_range(strides, strided.getStrides());
+    offset = strided.getOffset();
+  } else if (failed(type.getStridesAndOffset(strides, offset))) {
     return false;
+  }
   return !ShapedType::isDynamic(offset) && llvm::none_of(strides, ShapedType::isDynamic);
 }

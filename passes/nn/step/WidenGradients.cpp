@@ -104,6 +104,9 @@ struct WidenGradients : step::impl::StepWidenGradientsBase<WidenGradients> {
     // many layers make a long way, more than the ten rounds of the default.
     GreedyRewriteConfig config;
     config.setMaxIterations(1000);
+    // Other ops are left alone, which also is what takes time in a long program.
+    config.enableFolding(false).enableConstantCSE(false);
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }
