@@ -13,7 +13,8 @@ namespace {
 
 class ChunkMemory {
 public:
-  explicit ChunkMemory(const ChunkView &view) : view(view), nodes(view.nodes.all()) { findTimes(); }
+  ChunkMemory(const ChunkView &view, ArrayRef<size_t> times)
+      : view(view), nodes(view.nodes.all()), times(times) {}
 
   void fill(cost::Chunk &chunk) {
     for (size_t number = 0; number < nodes.size(); ++number)
@@ -26,23 +27,6 @@ public:
   }
 
 private:
-  /// Nodes run in their order, but sums over microbatches as soon as the addend is there, as
-  /// rt-order-commands has them.
-  void findTimes() {
-    times.resize(nodes.size());
-    std::vector<size_t> lastMaker(nodes.size(), 0);
-    for (auto [number, node] : llvm::enumerate(nodes)) {
-      bool isSum = view.microbatch && view.isOfMicrobatch(node) && isGradient(node.part);
-      for (Value written : view.nodes.writtenBy(node))
-        for (size_t reader : view.nodes.readersOf(written))
-          isSum &= !view.isOfMicrobatch(nodes[reader]);
-      times[number] = isSum ? lastMaker[number] : number;
-      for (Value written : view.nodes.writtenBy(node))
-        for (size_t reader : view.nodes.readersOf(written))
-          lastMaker[reader] = std::max(lastMaker[reader], times[number]);
-    }
-  }
-
   /// From the node that writes so many bytes to the last that reads them.
   struct Life {
     size_t begin, end;
@@ -112,13 +96,30 @@ private:
 
   const ChunkView &view;
   const std::vector<Node> &nodes;
-  std::vector<size_t> times; // by node
+  ArrayRef<size_t> times;
   std::array<std::vector<Life>, pipeline::kNumKinds> lives;
   std::vector<Life> updateLives;
 };
 
 } // namespace
 
-void account::fillMemory(const ChunkView &view, cost::Chunk &chunk) {
-  ChunkMemory(view).fill(chunk);
+std::vector<size_t> account::timesOf(const Nodes &nodes, std::optional<int64_t> microbatch) {
+  const std::vector<Node> &all = nodes.all();
+  auto isOfMicrobatch = [&](const Node &node) { return node.microbatch == microbatch; };
+  std::vector<size_t> times(all.size()), lastMaker(all.size(), 0);
+  for (auto [number, node] : llvm::enumerate(all)) {
+    SmallVector<size_t> readers;
+    for (Value written : nodes.writtenBy(node))
+      llvm::append_range(readers, nodes.readersOf(written));
+    bool isSum = microbatch && isOfMicrobatch(node) && isGradient(node.part) &&
+                 llvm::none_of(readers, [&](size_t reader) { return isOfMicrobatch(all[reader]); });
+    times[number] = isSum ? lastMaker[number] : number;
+    for (size_t reader : readers)
+      lastMaker[reader] = std::max(lastMaker[reader], times[number]);
+  }
+  return times;
+}
+
+void account::fillMemory(const ChunkView &view, ArrayRef<size_t> times, cost::Chunk &chunk) {
+  ChunkMemory(view, times).fill(chunk);
 }

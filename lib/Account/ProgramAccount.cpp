@@ -77,7 +77,7 @@ public:
         backward(options.bucketBytes), weight(options.bucketBytes), update(options.bucketBytes),
         gathers(options.bucketBytes), sums(options.bucketBytes) {}
 
-  cost::Chunk run() {
+  cost::Chunk run(ArrayRef<size_t> times) {
     if (isForPlanning) {
       findSharedParameters();
       findSharedGradients();
@@ -103,7 +103,7 @@ public:
     }
     chunk.sums = sums.finish();
     addStates();
-    fillMemory(view, chunk);
+    fillMemory(view, times, chunk);
     return std::move(chunk);
   }
 
@@ -372,13 +372,15 @@ llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Opti
     account.schedule = std::move(*schedule);
   }
   Nodes nodes(program, *target, account.schedule.place);
+  // The first microbatch begins the sums; those behind it do more.
+  std::optional<int64_t> microbatch;
+  if (microbatches > 1)
+    microbatch = 1;
+  std::vector<size_t> times = timesOf(nodes, microbatch);
   for (size_t chunk = 0; chunk < account.schedule.place.size(); ++chunk) {
-    // The first microbatch begins the sums; those behind it do more.
-    ChunkView view{
-        nodes, int64_t(chunk), {}, options.isForPlanning || splitsWeights(account.schedule)};
-    if (microbatches > 1)
-      view.microbatch = 1;
-    account.chunks.push_back(ChunkWriter(program, mesh, axisNumber, view, options).run());
+    ChunkView view{nodes, int64_t(chunk), microbatch,
+                   options.isForPlanning || splitsWeights(account.schedule)};
+    account.chunks.push_back(ChunkWriter(program, mesh, axisNumber, view, options).run(times));
   }
   return account;
 }

@@ -17,7 +17,26 @@ namespace weft::dist {
 
 namespace {
 
-/// Checks one module. Types carry everything: each op is judged by itself.
+/// Ops that do the same with the same types, as those of equal layers do.
+struct Alike : DenseMapInfo<Operation *> {
+  static constexpr auto kAside =
+      OperationEquivalence::IgnoreLocations | OperationEquivalence::IgnoreDiscardableAttrs;
+
+  static unsigned getHashValue(const Operation *op) {
+    return OperationEquivalence::computeHash(
+        const_cast<Operation *>(op), [](Value operand) { return hash_value(operand.getType()); },
+        OperationEquivalence::ignoreHashValue, kAside);
+  }
+  static bool isEqual(const Operation *a, const Operation *b) {
+    auto isKey = [](const Operation *op) { return op == getEmptyKey() || op == getTombstoneKey(); };
+    return a == b || (!isKey(a) && !isKey(b) &&
+                      OperationEquivalence::isEquivalentTo(
+                          const_cast<Operation *>(a), const_cast<Operation *>(b),
+                          OperationEquivalence::ignoreValueEquivalence, nullptr, kAside));
+  }
+};
+
+/// Checks one module. Types carry everything: each op is judged by itself, one for all alike.
 class SpmdVerifier {
 public:
   explicit SpmdVerifier(ModuleOp module) : module(module), mesh(requireMesh(module)) {}
@@ -50,6 +69,7 @@ private:
       return;
     }
     level = CheckLevel::Sharded;
+    right.clear();
     function.walk([&](Operation *op) {
       if (llvm::any_of(op->getResultTypes(), [](Type type) { return bool(getLocal(type)); }))
         level = CheckLevel::Local;
@@ -187,6 +207,8 @@ private:
       error(op) << "has regions or successors, whose meaning under placements is not defined";
       return;
     }
+    if (right.contains(op))
+      return;
     bool typesHold = true;
     for (auto [index, type] : llvm::enumerate(op->getOperandTypes()))
       typesHold &= verifyType(op, "operand", index, type);
@@ -220,12 +242,16 @@ private:
       InFlightDiagnostic diagnostic = error(op);
       diagnostic << "'" << nodeName(op) << "': " << why;
       noteOperands(diagnostic, op, mesh.getValue());
+      return;
     }
+    right.insert(op);
   }
 
   ModuleOp module;
   MeshAttr mesh;
   CheckLevel level = CheckLevel::Sharded;
+  /// Of the function, those by whose like others need not be judged anew.
+  DenseSet<Operation *, Alike> right;
   bool failed = false;
 };
 

@@ -66,13 +66,17 @@ int64_t Layout::complexity() const {
   return points;
 }
 
-static auto keyOf(const Layout &layout) {
-  return std::make_tuple(layout.complexity(), layout.sizes, layout.order, layout.microbatches,
-                         layout.zero, layout.recompute, layout.sequenceParallel, layout.schedule);
+/// What is written of it.
+static auto wordsOf(const Layout &layout) {
+  return std::tie(layout.sizes, layout.order, layout.microbatches, layout.zero, layout.recompute,
+                  layout.sequenceParallel, layout.schedule);
 }
 
-bool Layout::operator==(const Layout &other) const { return keyOf(*this) == keyOf(other); }
-bool Layout::operator<(const Layout &other) const { return keyOf(*this) < keyOf(other); }
+bool Layout::operator==(const Layout &other) const { return wordsOf(*this) == wordsOf(other); }
+bool Layout::operator<(const Layout &other) const {
+  int64_t own = complexity(), others = other.complexity();
+  return own != others ? own < others : wordsOf(*this) < wordsOf(other);
+}
 
 namespace {
 
@@ -99,8 +103,7 @@ public:
   std::vector<Layout> run() {
     for (const Layout &layout : meshes())
       addOrders(layout);
-    std::sort(layouts.begin(), layouts.end());
-    return std::move(layouts);
+    return sorted();
   }
 
   /// Layouts that differ in their sizes, the simplest first.
@@ -119,6 +122,22 @@ public:
   }
 
 private:
+  /// As Layout::operator< orders them, but how complex one is is asked once, as it takes time.
+  std::vector<Layout> sorted() {
+    std::vector<std::pair<int64_t, size_t>> order;
+    for (size_t i = 0; i < layouts.size(); ++i)
+      order.emplace_back(layouts[i].complexity(), i);
+    std::sort(order.begin(), order.end(), [&](const auto &a, const auto &b) {
+      return a.first != b.first ? a.first < b.first
+                                : wordsOf(layouts[a.second]) < wordsOf(layouts[b.second]);
+    });
+    std::vector<Layout> result;
+    result.reserve(layouts.size());
+    for (const auto &[complexity, i] : order)
+      result.push_back(std::move(layouts[i]));
+    return result;
+  }
+
   bool areAllowed(const std::array<int64_t, kRoleCount> &sizes) const {
     for (size_t role = 0; role < kRoleCount; ++role)
       if (!allows(space.allowedSizes[role], sizes[role]) ||
