@@ -85,9 +85,12 @@ struct WidenLinear : WideningPattern {
     rewriter.setInsertionPoint(wide);
     for (OpOperand &operand : wide->getOpOperands())
       if (elementOf(operand.get()) == from) {
-        auto operandCast = nn::CastOp::create(rewriter, source->getLoc(), operand.get(), to);
-        operandCast->setAttr(nn::kRoleAttr, rewriter.getStringAttr(nn::kRoleWeightGradient));
-        operand.set(operandCast);
+        // A constant's is one; another's is new.
+        Value wider = rewriter.createOrFold<nn::CastOp>(source->getLoc(), operand.get(), to);
+        if (auto made = wider.getDefiningOp<nn::CastOp>();
+            made && made.getOperand() == operand.get())
+          made->setAttr(nn::kRoleAttr, rewriter.getStringAttr(nn::kRoleWeightGradient));
+        operand.set(wider);
       }
     wide->getResult(0).setType(cast.getType());
     rewriter.replaceOp(cast, wide->getResult(0));
