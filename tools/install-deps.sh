@@ -6,7 +6,7 @@
 set -euo pipefail
 packages=(g++ git cmake ninja-build clang-22 clang-format-22 clang-tidy-22 libclang-rt-22-dev lld-22 ccache
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
-  libprotobuf-dev protobuf-compiler nlohmann-json3-dev libxxhash-dev
+  libprotobuf-dev protobuf-compiler nlohmann-json3-dev libxxhash-dev libmimalloc-dev
   openmpi-bin libopenmpi-dev
   libboost-context-dev
   libgtest-dev libonnx-testdata python3
