@@ -41,6 +41,9 @@ tells 1 "token file 'odd' has 3 bytes, which is no multiple of the 2 of a token;
   weft-run train --steps 1 --data-tokens odd:u16
 tells 1 "is it a file of bytes? Then say 'text:byte'" weft-run train --steps 1 --data-tokens text
 tells 1 "input 'x' must be 8x8 f32, but 'x9.npy' is 9x8 f32; bind the sizes when compiling (--bind)" weft-run mlp --input x=x9.npy
+weft-compile -q gpt.onnx --bind batch=2,seq=8 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=1e38 -o wild &&
+  weft-run wild -q --data-tokens text:byte --steps 1 --save spoiled >/dev/null || exit 1
+tells 1 "--generate: the logits are not numbers; the parameters are spoiled" weft-run train --resume spoiled --generate a
 # Cut off while it is read: the file, and no signal.
 cut_while_read() { # FILE COMMAND...: cuts FILE off once there is a step in cut.jsonl
   head -c 1000000 /dev/zero >"$1" && : >cut.jsonl || return 70
