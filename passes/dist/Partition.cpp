@@ -71,7 +71,7 @@ private:
       noteOperands(diagnostic, op, mesh.getValue());
       return diagnostic;
     }
-    SmallVector<Placement, 4> &wanted = needs[op];
+    SmallVector<Placement, 0> &wanted = needs[op];
     wanted = placementsOf(mesh.getValue(), rule, sharding, CheckLevel::Local).operands;
     for (auto [placement, type] : llvm::zip_equal(wanted, op->getOperandTypes()))
       placement.held = getPlacement(type).getValue().held;
@@ -134,7 +134,7 @@ private:
   MeshAttr mesh;
   ReshardSearch &search;
   /// Per op how it must read its operands.
-  DenseMap<Operation *, SmallVector<Placement, 4>> needs;
+  DenseMap<Operation *, SmallVector<Placement, 0>> needs;
   DenseMap<std::pair<Value, Type>, Value> adaptedValues;
 };
 

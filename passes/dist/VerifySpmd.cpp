@@ -28,12 +28,15 @@ struct Alike : DenseMapInfo<Operation *> {
         OperationEquivalence::ignoreHashValue, kAside);
   }
   static bool isEqual(const Operation *a, const Operation *b) {
-    auto isKey = [](const Operation *op) { return op == getEmptyKey() || op == getTombstoneKey(); };
-    return a == b || (!isKey(a) && !isKey(b) &&
-                      OperationEquivalence::isEquivalentTo(
-                          const_cast<Operation *>(a), const_cast<Operation *>(b),
-                          OperationEquivalence::ignoreValueEquivalence, nullptr, kAside));
+    if (a == b || isMark(a) || isMark(b))
+      return a == b;
+    auto *first = const_cast<Operation *>(a), *second = const_cast<Operation *>(b);
+    return first->getName() == second->getName() &&
+           first->getOperandTypes() == second->getOperandTypes() &&
+           OperationEquivalence::isEquivalentTo(
+               first, second, OperationEquivalence::ignoreValueEquivalence, nullptr, kAside);
   }
+  static bool isMark(const Operation *op) { return op == getEmptyKey() || op == getTombstoneKey(); }
 };
 
 /// Checks one module. Types carry everything: each op is judged by itself, one for all alike.

@@ -104,7 +104,7 @@ bool weft::rt::staticLayout(MemRefType type, SmallVectorImpl<int64_t> &strides, 
   }
   if (auto strided = dyn_cast<StridedLayoutAttr>(type.getLayout())) {
     // Nor that, whose map MLIR would make and take apart.
-    llvm::append_range(strides, strided.getStrides());
+    strides.assign(strided.getStrides().begin(), strided.getStrides().end());
     offset = strided.getOffset();
   } else if (failed(type.getStridesAndOffset(strides, offset))) {
     return false;

@@ -150,3 +150,22 @@ func.func @loop(%x: tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>>) {
   return
 }
 }
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// An op that differs from a right one in an operand's type alone, or in an attribute alone, is judged by itself.
+func.func @nearly_alike(%x: tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>,
+                        %y: tensor<8x8xf32, #dist.local<#mesh, [16{"tp"}, 8]>>) {
+  %0 = nn.add %x, %x : (tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>, tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>) -> tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>
+  %1 = nn.add %x, %x : (tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>, tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>) -> tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>
+  // expected-error @below {{its factors do not fit its global types: operand 1 dim 0: factors multiply to 8, size is 16}}
+  %2 = "nn.add"(%x, %y) : (tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>, tensor<8x8xf32, #dist.local<#mesh, [16{"tp"}, 8]>>)
+      -> tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>
+  %3 = nn.transpose %x permutation = [1, 0] : tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>> -> tensor<8x8xf32, #dist.local<#mesh, [16{"tp"}, 8]>>
+  // expected-error @below {{its factors do not fit its global types: result 0 dim 0: factors multiply to 8, size is 16}}
+  %4 = nn.transpose %x permutation = [0, 1] : tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>> -> tensor<8x8xf32, #dist.local<#mesh, [16{"tp"}, 8]>>
+  return
+}
+}
