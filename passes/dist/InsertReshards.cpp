@@ -3,6 +3,7 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
+#include "passes/dist/AlikeOps.h"
 #include "passes/dist/FarAddends.h"
 #include "passes/dist/OpAssignment.h"
 #include "passes/dist/OpQueries.h"
@@ -129,13 +130,47 @@ private:
     return clone->getResult(0);
   }
 
-  llvm::Expected<Assignment> assign(Operation *op, const AssignmentQuery &query) {
+  using Requests = ArrayRef<std::optional<Placement>>;
+
+  /// What is chosen for an op is chosen for all that are alike and of which the same is asked.
+  llvm::Expected<const Assignment *> assign(Operation *op, Requests requests) {
+    bool mayStayPartial =
+        op->getNumResults() == 1 && readerAddsUp(op, op->getResult(0), ReduceKind::Sum);
+    AlikeKey key = alikeKey(op, {op->getAttr(kPlacementsAttr).getAsOpaquePointer(),
+                                 op->getAttr(kOperandsAttr).getAsOpaquePointer(),
+                                 mayStayPartial ? this : nullptr});
+    if (const Assignment *known = assignments.find(key))
+      return known;
+    llvm::Expected<Assignment> made = assignAnew(op, requests, mayStayPartial);
+    if (!made)
+      return made.takeError();
+    return &assignments.note(key, std::move(*made));
+  }
+
+  llvm::Expected<Assignment> assignAnew(Operation *op, Requests requests, bool mayStayPartial) {
+    FactorRule rule = globalRuleOf(op);
+    auto partialRules = [&](ReduceKind kind) { return partialRulesOf(op, kind); };
+    SmallVector<Placement, 2> operands = placementsOfTypes(op->getOperandTypes());
+    auto bytesOf = [](Type type) -> double { return elementBytes(type); };
+    SmallVector<double> operandBytes = llvm::map_to_vector(op->getOperandTypes(), bytesOf);
+    SmallVector<double> resultBytes = llvm::map_to_vector(op->getResultTypes(), bytesOf);
+    auto shardable = dyn_cast<ShardableOpInterface>(op);
+    AssignmentQuery query{&rule,
+                          partialRules,
+                          operands,
+                          operandBytes,
+                          requests,
+                          resultBytes,
+                          shardable ? shardable.getFlopsPerPoint() : 0,
+                          op->getNumResults() > 0 ? arithmeticOf(op->getResult(0).getType())
+                                                  : Arithmetic::Integer,
+                          mayStayPartial};
     auto fixed = op->getAttrOfType<ArrayAttr>(kOperandsAttr);
     if (!fixed)
       return chooseAssignment(search, query);
     AssignmentQuery settled = query;
-    SmallVector<Placement, 2> operands = settledOperands(query, fixed);
-    settled.operands = operands;
+    SmallVector<Placement, 2> wanted = settledOperands(query, fixed);
+    settled.operands = wanted;
     return assignmentFromOperands(search, settled);
   }
 
@@ -148,29 +183,12 @@ private:
       remark::missed(op->getLoc(),
                      remark::RemarkOpts::name("whole").category("dist-insert-reshards"))
           << "op without sharding rule runs whole on every device";
-    FactorRule rule = globalRuleOf(op);
-    auto partialRules = [&](ReduceKind kind) { return partialRulesOf(op, kind); };
-    SmallVector<Placement, 2> operands = placementsOfTypes(op->getOperandTypes());
     std::vector<std::optional<Placement>> requests;
     for (Value result : op->getResults()) {
       PlacementAttr request = requestOf(result);
       requests.push_back(request ? std::optional(request.getValue()) : std::nullopt);
     }
-    auto bytesOf = [](Type type) -> double { return elementBytes(type); };
-    SmallVector<double> operandBytes = llvm::map_to_vector(op->getOperandTypes(), bytesOf);
-    SmallVector<double> resultBytes = llvm::map_to_vector(op->getResultTypes(), bytesOf);
-    auto shardable = dyn_cast<ShardableOpInterface>(op);
-    AssignmentQuery query{
-        &rule,
-        partialRules,
-        operands,
-        operandBytes,
-        requests,
-        resultBytes,
-        shardable ? shardable.getFlopsPerPoint() : 0,
-        op->getNumResults() > 0 ? arithmeticOf(op->getResult(0).getType()) : Arithmetic::Integer,
-        op->getNumResults() == 1 && readerAddsUp(op, op->getResult(0), ReduceKind::Sum)};
-    llvm::Expected<Assignment> chosen = assign(op, query);
+    llvm::Expected<const Assignment *> chosen = assign(op, requests);
     if (!chosen) {
       auto diagnostic = op->emitError() << "'" << nodeName(op)
                                         << "' cannot read its operands as dist.operands asks: "
@@ -178,14 +196,13 @@ private:
       noteOperands(diagnostic, op, mesh.getValue());
       return diagnostic;
     }
+    const OpPlacements &placements = (*chosen)->placements;
     OpBuilder builder(op);
     for (auto [index, operand] : llvm::enumerate(op->getOpOperands()))
-      operand.set(
-          resharded(builder, op->getLoc(), operand.get(), chosen->placements.operands[index]));
+      operand.set(resharded(builder, op->getLoc(), operand.get(), placements.operands[index]));
     builder.setInsertionPointAfter(op);
     for (auto [index, result] : llvm::enumerate(op->getResults()))
-      if (failed(
-              placeResult(builder, op, result, chosen->placements.results[index], requests[index])))
+      if (failed(placeResult(builder, op, result, placements.results[index], requests[index])))
         return failure();
     op->removeAttr(kPlacementsAttr);
     op->removeAttr(kOperandsAttr);
@@ -342,6 +359,7 @@ private:
   MeshAttr mesh;
   ReshardSearch &search;
   DenseMap<std::pair<Value, Type>, Value> reshards;
+  AlikeOps<Assignment> assignments;
   DenseSet<Operation *> far; // sums of far addends
 };
 

@@ -3,6 +3,7 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
+#include "passes/dist/AlikeOps.h"
 #include "passes/dist/OpQueries.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Search/Reshard.h"
@@ -43,6 +44,9 @@ public:
   }
 
 private:
+  /// How an op must read its operands.
+  using Needs = SmallVector<Placement, 2>;
+
   Type toLocal(Type type) {
     PlacementAttr placement = getPlacement(type);
     return placement ? localType(getElementTypeOrSelf(type), mesh, placement.getValue()) : type;
@@ -60,6 +64,11 @@ private:
       if (!getPlacement(type))
         return op->emitError() << "'" << nodeName(op)
                                << "' has a value without placement: " << type;
+    AlikeKey key = alikeKey(op);
+    if (const Needs *met = known.find(key)) {
+      needs[op] = met;
+      return success();
+    }
     FactorRule rule = globalRuleOf(op);
     std::string why;
     OpSharding sharding;
@@ -71,10 +80,10 @@ private:
       noteOperands(diagnostic, op, mesh.getValue());
       return diagnostic;
     }
-    SmallVector<Placement, 0> &wanted = needs[op];
-    wanted = placementsOf(mesh.getValue(), rule, sharding, CheckLevel::Local).operands;
+    Needs wanted = placementsOf(mesh.getValue(), rule, sharding, CheckLevel::Local).operands;
     for (auto [placement, type] : llvm::zip_equal(wanted, op->getOperandTypes()))
       placement.held = getPlacement(type).getValue().held;
+    needs[op] = &known.note(key, std::move(wanted));
     return success();
   }
 
@@ -122,7 +131,7 @@ private:
   void partitionOp(Operation *op) {
     SmallVector<Type> operandTypes = globalTypes(op->getOperandTypes());
     SmallVector<Type> resultTypes = globalTypes(op->getResultTypes());
-    for (auto [operand, wanted] : llvm::zip_equal(op->getOpOperands(), needs.at(op)))
+    for (auto [operand, wanted] : llvm::zip_equal(op->getOpOperands(), *needs.at(op)))
       operand.set(adapt(op, operand.get(), wanted));
     for (Value result : op->getResults())
       result.setType(toLocal(result.getType()));
@@ -133,8 +142,8 @@ private:
   func::FuncOp function;
   MeshAttr mesh;
   ReshardSearch &search;
-  /// Per op how it must read its operands.
-  DenseMap<Operation *, SmallVector<Placement, 0>> needs;
+  AlikeOps<Needs> known;
+  DenseMap<Operation *, const Needs *> needs;
   DenseMap<std::pair<Value, Type>, Value> adaptedValues;
 };
 

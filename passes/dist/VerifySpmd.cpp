@@ -3,11 +3,13 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
+#include "passes/dist/AlikeOps.h"
 #include "passes/dist/OpQueries.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -16,28 +18,6 @@ namespace weft::dist {
 #include "passes/dist/Passes.h.inc"
 
 namespace {
-
-/// Ops that do the same with the same types, as those of equal layers do.
-struct Alike : DenseMapInfo<Operation *> {
-  static constexpr auto kAside =
-      OperationEquivalence::IgnoreLocations | OperationEquivalence::IgnoreDiscardableAttrs;
-
-  static unsigned getHashValue(const Operation *op) {
-    return OperationEquivalence::computeHash(
-        const_cast<Operation *>(op), [](Value operand) { return hash_value(operand.getType()); },
-        OperationEquivalence::ignoreHashValue, kAside);
-  }
-  static bool isEqual(const Operation *a, const Operation *b) {
-    if (a == b || isMark(a) || isMark(b))
-      return a == b;
-    auto *first = const_cast<Operation *>(a), *second = const_cast<Operation *>(b);
-    return first->getName() == second->getName() &&
-           first->getOperandTypes() == second->getOperandTypes() &&
-           OperationEquivalence::isEquivalentTo(
-               first, second, OperationEquivalence::ignoreValueEquivalence, nullptr, kAside);
-  }
-  static bool isMark(const Operation *op) { return op == getEmptyKey() || op == getTombstoneKey(); }
-};
 
 /// Checks one module. Types carry everything: each op is judged by itself, one for all alike.
 class SpmdVerifier {
@@ -72,7 +52,7 @@ private:
       return;
     }
     level = CheckLevel::Sharded;
-    right.clear();
+    right = {};
     function.walk([&](Operation *op) {
       if (llvm::any_of(op->getResultTypes(), [](Type type) { return bool(getLocal(type)); }))
         level = CheckLevel::Local;
@@ -210,7 +190,8 @@ private:
       error(op) << "has regions or successors, whose meaning under placements is not defined";
       return;
     }
-    if (right.contains(op))
+    AlikeKey key = alikeKey(op);
+    if (right.contains(key))
       return;
     bool typesHold = true;
     for (auto [index, type] : llvm::enumerate(op->getOperandTypes()))
@@ -247,14 +228,14 @@ private:
       noteOperands(diagnostic, op, mesh.getValue());
       return;
     }
-    right.insert(op);
+    right.insert(key);
   }
 
   ModuleOp module;
   MeshAttr mesh;
   CheckLevel level = CheckLevel::Sharded;
-  /// Of the function, those by whose like others need not be judged anew.
-  DenseSet<Operation *, Alike> right;
+  /// Keys of the function's ops by which others that are alike need not be judged.
+  llvm::StringSet<> right;
   bool failed = false;
 };
 
