@@ -3,6 +3,7 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
+#include "passes/dist/AlikeOps.h"
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/Propagation.h"
 #include "passes/dist/SignatureAttributes.h"
@@ -43,7 +44,7 @@ public:
 private:
   struct OpInfo {
     Operation *op;
-    FactorRule rule;
+    const FactorRule &rule;
     bool reduces;
     SmallVector<Tensor, 4> tensors;
     /// Whether a placement of its tensors changed since they agreed.
@@ -67,10 +68,12 @@ private:
       }
       if (!isa<ShardableOpInterface>(op) || (options.include && !options.include(&op)))
         continue;
-      FactorRule rule = globalRuleOf(&op);
+      AlikeKey key = alikeKey(&op);
+      const FactorRule *known = rules.find(key);
+      const FactorRule &rule = known ? *known : rules.note(key, globalRuleOf(&op));
       bool reduces = llvm::any_of(
           rule.factors, [](const Factor &f) { return f.kind == Factor::Kind::Reduction; });
-      ops.push_back({&op, std::move(rule), reduces, {}});
+      ops.push_back({&op, rule, reduces, {}});
     }
     for (auto [index, info] : llvm::enumerate(ops)) {
       info.tensors = tensorsOf(info);
@@ -365,6 +368,7 @@ private:
   MeshAttr meshAttr;
   const Mesh &mesh;
   PropagationOptions options;
+  AlikeOps<FactorRule> rules;
   std::vector<OpInfo> ops;
   /// The ops whose tensors a value is among, by number.
   DenseMap<Value, SmallVector<unsigned, 4>> opsOf;
