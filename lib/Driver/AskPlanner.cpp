@@ -13,6 +13,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace weft;
 using namespace weft::driver;
@@ -91,7 +93,10 @@ choosing::Question questionOf(const Options &options, const QuestionFlags &flags
   question.wantsFewestDevices = flags.wantsFewestDevices;
   question.objective = flags.objective;
   question.limits = limitsOf(options, flags);
-  question.budget = flags.budget;
+  if (flags.budget != 0)
+    question.budget = flags.budget;
+  else if (flags.isExhaustive)
+    question.budget = std::numeric_limits<int64_t>::max();
   question.top = flags.top;
   question.isExhaustive = flags.isExhaustive;
   return question;

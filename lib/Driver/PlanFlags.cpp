@@ -84,8 +84,8 @@ FlagTable tableFor(PlanOptions &options) {
   flags.count("--top", "N", "show so many of the best beside the choice (default 3)",
               options.question.top, 0, 1000);
   flags.toggle("--exhaustive",
-               "simulate every layout, and compile as a whole all that --top shows: checks that "
-               "what the search leaves out loses nothing, and takes long",
+               "simulate every layout, unless --budget is given, and compile as a whole all that "
+               "--top shows: checks that what the search leaves out loses nothing, and takes long",
                options.question.isExhaustive);
   flags.text("-o|--output", "FILE", "write the plan that is chosen, for weft-compile --plan",
              options.output);

@@ -41,8 +41,9 @@ struct QuestionFlags {
   planner::Objective objective = planner::Objective::Time;
   /// Of devices, as many as divide `devices`, the fewest on which something fits.
   bool wantsFewestDevices = false;
-  /// Layouts that are simulated at most.
-  int64_t budget = 200000;
+  /// Layouts that are simulated at most; 0: as many as the planner does by itself, or all of them
+  /// if it is to be exhaustive.
+  int64_t budget = 0;
   /// How many of the best to show beside the choice.
   int64_t top = 3;
   /// Everything is simulated, and all of those and the best of each kind compiled: to check that

@@ -70,21 +70,33 @@ private:
 
   Entries price(const Blocks &blocks, int64_t times) {
     Entries entries;
+    entries.reserve(size_t(countOf(blocks)));
     for (const Block &block : blocks) {
-      Entries once;
+      if (block.count == 0)
+        continue;
+      size_t first = entries.size();
       for (const Item &item : block.items) {
         Entry entry = item.isWork
                           ? priceWork(item.work)
                           : priceCollective(item.communication, item.count * block.count * times);
-        once.insert(once.end(), size_t(item.count), entry);
+        entries.insert(entries.end(), size_t(item.count), entry);
       }
-      size_t first = entries.size();
-      for (int64_t i = 0; i < block.count; ++i)
-        entries.insert(entries.end(), once.begin(), once.end());
-      if (entries.size() > first)
+      size_t end = entries.size();
+      for (int64_t i = 1; i < block.count; ++i)
+        for (size_t of = first; of < end; ++of)
+          entries.push_back(entries[of]);
+      if (end > first)
         entries[first].hostWaits = block.hostWaits;
     }
     return entries;
+  }
+
+  static int64_t countOf(const Blocks &blocks) {
+    int64_t count = 0;
+    for (const Block &block : blocks)
+      for (const Item &item : block.items)
+        count += block.count * item.count;
+    return count;
   }
 
   Entry priceWork(const Work &work) {
