@@ -84,7 +84,7 @@ public:
       out << ", " << it.schedule;
     out << "; cluster " << it.clusterName << '\n';
     printCosts();
-    explain::printChunks(it.document.chunks, out);
+    explain::printChunks(it.document.chunks, explain::Detail::Classes, out);
   }
 
   void printCosts() {

@@ -1,5 +1,6 @@
 // The chunks of a pipeline: read off the module, as lines of text and as JSON.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Explain/Classes.h"
 #include "weft/Explain/Explain.h"
 
 #include "dialects/dist/IR/ChunkRows.h"
@@ -32,17 +33,39 @@ void weft::explain::collectChunks(ModuleOp module, Document &document) {
       document.chunks.push_back(chunkOf(row));
 }
 
-void weft::explain::printChunks(llvm::ArrayRef<Chunk> chunks, llvm::raw_ostream &out) {
+static std::string rangeText(const std::string &least, const std::string &most) {
+  return least == most ? least : least + " to " + most;
+}
+
+static void printClass(const ChunkClass &group, llvm::raw_ostream &out) {
+  const Chunk &least = group.least, &most = group.most;
+  out << numbersText("chunk", group.chunks) << " on " << numbersText("stage", group.stages) << ": '"
+      << least.first << "' to '" << least.last << "', " << least.parameters << " parameters"
+      << (group.chunks.count == 1 ? "" : " each") << "; F " << timeText(least.forward);
+  if (least.backward + least.weight > 0)
+    out << ", B " << timeText(least.backward) << ", W " << timeText(least.weight);
+  out << "; " << sizeText(double(least.bytesIn)) << " in, "
+      << rangeText(std::to_string(least.inFlight), std::to_string(most.inFlight)) << " in flight; ";
+  llvm::interleaveComma(llvm::zip_equal(least.memory, most.memory), out, [&](const auto &entry) {
+    const auto &[own, others] = entry;
+    out << own.first << ' '
+        << rangeText(sizeText(double(own.second)), sizeText(double(others.second)));
+  });
+  out << (least.memory.empty() ? "no state\n" : "\n");
+}
+
+void weft::explain::printChunks(llvm::ArrayRef<Chunk> chunks, Detail detail,
+                                llvm::raw_ostream &out) {
+  if (detail == Detail::Classes) {
+    for (const ChunkClass &group : foldChunks(chunks))
+      printClass(group, out);
+    return;
+  }
   for (auto [number, chunk] : llvm::enumerate(chunks)) {
-    out << "chunk " << number << " on stage " << chunk.stage << ": '" << chunk.first << "' to '"
-        << chunk.last << "', " << chunk.parameters << " parameters; F " << timeText(chunk.forward);
-    if (chunk.backward + chunk.weight > 0)
-      out << ", B " << timeText(chunk.backward) << ", W " << timeText(chunk.weight);
-    out << "; " << sizeText(double(chunk.bytesIn)) << " in, " << chunk.inFlight << " in flight; ";
-    llvm::interleaveComma(chunk.memory, out, [&](const auto &entry) {
-      out << entry.first << ' ' << sizeText(double(entry.second));
-    });
-    out << (chunk.memory.empty() ? "no state\n" : "\n");
+    ChunkClass alone{chunk, chunk, {}, {}};
+    alone.chunks.add(number);
+    alone.stages.add(chunk.stage);
+    printClass(alone, out);
   }
 }
 

@@ -52,6 +52,10 @@ std::string Members::layersText() const {
   return text;
 }
 
+std::string weft::explain::numbersText(llvm::StringRef what, const Members &members) {
+  return (what + (members.layers.size() == 1 ? " " : "s ") + members.layersText()).str();
+}
+
 namespace {
 
 /// Finds the group of a key, or makes it; groups stay in the order in which they came.
@@ -174,6 +178,37 @@ std::vector<LayerClass> weft::explain::foldLayers(const std::vector<Collective> 
     return std::tie(b.bytes, a.name, a.members.layers) <
            std::tie(a.bytes, b.name, b.members.layers);
   });
+  return std::move(grouping.groups);
+}
+
+std::vector<ChunkClass> weft::explain::foldChunks(llvm::ArrayRef<Chunk> chunks) {
+  using Times = std::tuple<std::string, std::string, std::string>;
+  Grouping<ChunkClass, std::tuple<std::string, std::string, int64_t, Times, int64_t, size_t>>
+      grouping;
+  for (auto [number, chunk] : llvm::enumerate(chunks)) {
+    Chunk folded = chunk;
+    folded.first = foldName(chunk.first).pattern;
+    folded.last = foldName(chunk.last).pattern;
+    // Times of equal layers may differ in their last bits.
+    Times times{timeText(chunk.forward), timeText(chunk.backward), timeText(chunk.weight)};
+    ChunkClass &group = grouping.of(
+        {folded.first, folded.last, chunk.parameters, times, chunk.bytesIn, chunk.memory.size()},
+        [&] { return ChunkClass{folded, folded, {}, {}}; });
+    group.chunks.add(number);
+    group.stages.add(chunk.stage);
+    group.least.inFlight = std::min(group.least.inFlight, chunk.inFlight);
+    group.most.inFlight = std::max(group.most.inFlight, chunk.inFlight);
+    for (auto [least, most, own] :
+         llvm::zip_equal(group.least.memory, group.most.memory, chunk.memory)) {
+      least.second = std::min(least.second, own.second);
+      most.second = std::max(most.second, own.second);
+    }
+  }
+  for (ChunkClass &group : grouping.groups)
+    if (group.chunks.count == 1) { // alone it has its own name
+      const Chunk &only = chunks[group.chunks.layers.front()];
+      group.least = group.most = only;
+    }
   return std::move(grouping.groups);
 }
 

@@ -13,7 +13,7 @@
 
 using namespace weft::explain;
 
-static void printStages(const Document &document, llvm::raw_ostream &out);
+static void printStages(const Document &document, Detail detail, llvm::raw_ostream &out);
 
 namespace {
 
@@ -226,7 +226,7 @@ public:
     out << '\n';
     for (const Program &program : document.programs)
       printProgram(program);
-    printStages(document, out);
+    printStages(document, isFull ? Detail::Full : Detail::Classes, out);
     if (document.hasMemory)
       printMemory(document.memory, out);
     for (const std::string &note : document.notes)
@@ -436,21 +436,58 @@ static void printPeaks(const Memory &memory, llvm::raw_ostream &out) {
   printAlive(memory, out);
 }
 
+static std::string flowText(const Stage::Flow &flow) {
+  return "sends " + sizeText(double(flow.sent.bytes)) + " in " +
+         std::to_string(flow.sent.messages) + " transfers, receives " +
+         sizeText(double(flow.received.bytes)) + " in " + std::to_string(flow.received.messages);
+}
+
+/// The value of two names, in the order in which they were first asked for.
+template <typename Value> class InOrder {
+public:
+  Value &of(const std::string &first, const std::string &second) {
+    auto found = llvm::find_if(entries, [&](const Entry &entry) {
+      return entry.first == first && entry.second == second;
+    });
+    return found != entries.end() ? found->value
+                                  : entries.emplace_back(Entry{first, second, {}}).value;
+  }
+  struct Entry {
+    std::string first, second;
+    Value value;
+  };
+  std::vector<Entry> entries;
+};
+
+/// What a rank of each stage gives to others and gets from them in a run: once for stages, and then
+/// for programs, that do the same.
+static void printFlows(const Document &document, llvm::raw_ostream &out) {
+  InOrder<Members> stages; // by program and what it does
+  for (const Program &program : document.programs)
+    for (auto [number, stage] : llvm::enumerate(document.stages))
+      for (const Stage::Flow &flow : stage.flows)
+        if (flow.program == program.name && flow.sent.messages + flow.received.messages != 0)
+          stages.of(flow.program, flowText(flow)).add(number);
+  InOrder<std::string> programs; // by stages and what they do
+  for (const auto &[name, text, members] : stages.entries) {
+    std::string &names = programs.of(numbersText("stage", members), text);
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  for (const auto &[numbers, text, names] : programs.entries)
+    out << "  " << names << ", " << numbers << ": " << text << '\n';
+}
+
 /// What a rank of each stage holds, gives and gets.
-static void printStages(const Document &document, llvm::raw_ostream &out) {
+static void printStages(const Document &document, Detail detail, llvm::raw_ostream &out) {
   if (!document.schedule.empty())
     out << "schedule " << document.schedule << '\n';
-  weft::explain::printChunks(document.chunks, out);
+  weft::explain::printChunks(document.chunks, detail, out);
   for (auto [number, stage] : llvm::enumerate(document.stages)) {
     out << "stage " << number << ": " << stage.states << " states of "
         << sizeText(double(stage.stateBytes)) << "; ";
     printAlive(stage.memory, out);
-    for (const Stage::Flow &flow : stage.flows)
-      if (flow.sent.messages + flow.received.messages != 0)
-        out << "  " << flow.program << ": sends " << sizeText(double(flow.sent.bytes)) << " in "
-            << flow.sent.messages << " transfers, receives "
-            << sizeText(double(flow.received.bytes)) << " in " << flow.received.messages << '\n';
   }
+  printFlows(document, out);
 }
 
 void weft::explain::printMemory(const Memory &memory, llvm::raw_ostream &stream) {
@@ -478,7 +515,7 @@ void weft::explain::printSummary(const Document &document, llvm::raw_ostream &ou
     if (!program.collectives.empty())
       printAxes(document, program, out);
   }
-  printStages(document, out);
+  printStages(document, Detail::Classes, out);
   if (document.hasMemory)
     printPeaks(document.memory, out);
 }

@@ -24,6 +24,9 @@ struct Members {
   std::string layersText() const;
 };
 
+/// Numbered things, one or several: `chunk 3`, `chunks 1..6`.
+std::string numbersText(llvm::StringRef what, const Members &members);
+
 struct NodeClass {
   Node node; // its name is the pattern
   Members members;
@@ -46,6 +49,15 @@ struct CollectiveClass {
 };
 /// Most bytes first.
 std::vector<CollectiveClass> foldCollectives(const std::vector<Collective> &collectives);
+
+/// Chunks of a pipeline that differ in nothing but their layers and stages, and in what each keeps
+/// of how many microbatches.
+struct ChunkClass {
+  Chunk least, most; // the names are patterns; of numbers that differ, the least and the most
+  Members chunks, stages;
+};
+/// In the order of their first members.
+std::vector<ChunkClass> foldChunks(llvm::ArrayRef<Chunk> chunks);
 
 /// What all collectives of layers that are alike send: layers of one chain with equally many
 /// collectives and equally many bytes. A collective is of the layer that makes its value.

@@ -45,7 +45,7 @@ void printMemory(const Memory &memory, llvm::raw_ostream &out);
 void printSummary(const Document &document, llvm::raw_ostream &out);
 
 /// A line for each.
-void printChunks(llvm::ArrayRef<Chunk> chunks, llvm::raw_ostream &out);
+void printChunks(llvm::ArrayRef<Chunk> chunks, Detail detail, llvm::raw_ostream &out);
 
 /// The attribute `chunks` of the object that is open, an array; nothing if there are none.
 void printChunks(llvm::ArrayRef<Chunk> chunks, llvm::json::OStream &json);
