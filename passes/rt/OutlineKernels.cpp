@@ -67,9 +67,9 @@ private:
   func::FuncOp findEqual(func::FuncOp kernel) {
     llvm::hash_code hash = llvm::hash_value(kernel.getFunctionType().getAsOpaquePointer());
     kernel.getBody().walk([&](Operation *op) {
-      hash = llvm::hash_combine(
-          hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
-                                                  OperationEquivalence::ignoreHashValue, kNoPlaces));
+      hash = llvm::hash_combine(hash, OperationEquivalence::computeHash(
+                                          op, OperationEquivalence::ignoreHashValue,
+                                          OperationEquivalence::ignoreHashValue, kNoPlaces));
     });
     SmallVector<func::FuncOp, 1> &alike = kernels[hash];
     for (func::FuncOp other : alike)

@@ -32,6 +32,10 @@ void putNumber(std::FILE *file, const char *key, double value, const char *forma
   std::fputc(',', file);
 }
 
+/// Pieces of a text that come in so short a time are told together. By then mpirun, which reads
+/// stderr and stdout as they come, has told what was said before: it would stand within the line.
+constexpr double kTextSeconds = 0.05;
+
 /// printf tells the sign of a NaN, which means nothing.
 double plain(double value) { return std::isnan(value) ? NAN : value; }
 
@@ -146,12 +150,15 @@ void TrainingLog::warning(const std::string &text) {
 void TrainingLog::text(std::string_view piece) {
   if (!speaks)
     return;
+  if (textTold == Clock::time_point{})
+    textTold = Clock::now();
   unread += piece;
   // None of it may be left out, as what is emitted is if it is not read.
-  if (!isEmitted(0))
+  if (secondsSince(textTold) < kTextSeconds || !isEmitted(0))
     return;
   emit(Stream::Out, unread);
   unread.clear();
+  textTold = Clock::now();
 }
 
 void TrainingLog::endText(double seconds) {

@@ -58,7 +58,7 @@ public:
   /// Steps are counted for a bar from `done` to `all`.
   void begin(int64_t done, int64_t all);
   void end() { bar.reset(); }
-  /// A piece of the text that is the result, on stdout as soon as that is read: nothing waits for
+  /// A piece of the text that is the result, on stdout soon, once that is read: nothing waits for
   /// its reader.
   void text(std::string_view piece);
   /// The end of its line, and waits so long for its reader.
@@ -82,6 +82,7 @@ private:
   Status lost;
   std::optional<Progress> bar;
   std::string unread; // text
+  Clock::time_point textTold{};
   int64_t firstStep = 0;
   Clock::time_point printed{};
 };
