@@ -13,8 +13,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace weft;
 using namespace weft::driver;
@@ -95,8 +93,6 @@ choosing::Question questionOf(const Options &options, const QuestionFlags &flags
   question.limits = limitsOf(options, flags);
   if (flags.budget != 0)
     question.budget = flags.budget;
-  else if (flags.isExhaustive)
-    question.budget = std::numeric_limits<int64_t>::max();
   question.top = flags.top;
   question.isExhaustive = flags.isExhaustive;
   return question;

@@ -23,8 +23,8 @@ struct Question {
   planner::Objective objective = planner::Objective::Time;
   /// What layouts may be: of this what is allowed, and the schedules.
   planner::Space limits;
-  /// Layouts that are simulated at most.
-  int64_t budget = 200000;
+  /// As planner::Options has it.
+  std::optional<int64_t> budget;
   /// So many of the best are wanted beside the choice.
   int64_t top = 3;
   /// Everything is simulated, and all of those and the best of each kind compiled: to check that

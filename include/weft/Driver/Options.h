@@ -41,8 +41,7 @@ struct QuestionFlags {
   planner::Objective objective = planner::Objective::Time;
   /// Of devices, as many as divide `devices`, the fewest on which something fits.
   bool wantsFewestDevices = false;
-  /// Layouts that are simulated at most; 0: as many as the planner does by itself, or all of them
-  /// if it is to be exhaustive.
+  /// As planner::Options has it; 0: nothing.
   int64_t budget = 0;
   /// How many of the best to show beside the choice.
   int64_t top = 3;

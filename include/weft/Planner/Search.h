@@ -6,7 +6,9 @@
 #include "weft/Cost/SimulateStep.h"
 #include "weft/Planner/ModelAccount.h"
 
+#include <limits>
 #include <map>
+#include <optional>
 
 namespace weft::planner {
 
@@ -44,11 +46,17 @@ struct Options {
   double memoryScale = 1;
   /// So many of the best are wanted.
   size_t wanted = 16;
-  /// At most so many layouts are simulated; then the best so far are returned.
-  int64_t budget = 200000;
+  /// At most so many layouts are simulated; then the best so far are returned. Nothing: kBudget, or
+  /// all of them if the search is exhaustive.
+  std::optional<int64_t> budget;
   int64_t bucketBytes = 25 << 20;
   /// Looks at everything: to check that nothing is lost by not doing so.
   bool isExhaustive = false;
+
+  static constexpr int64_t kBudget = 200000;
+  int64_t mostSimulated() const {
+    return budget.value_or(isExhaustive ? std::numeric_limits<int64_t>::max() : kBudget);
+  }
 };
 
 struct Candidate {

@@ -229,7 +229,7 @@ private:
     for (const Open &next : open) {
       if (next.bound > threshold() && !isWantedOfKind(next))
         continue;
-      if (result.simulated >= options.budget) {
+      if (result.simulated >= options.mostSimulated()) {
         result.isComplete = false;
         return;
       }

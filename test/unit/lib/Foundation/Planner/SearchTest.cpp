@@ -277,6 +277,15 @@ TEST(Search, SaysWhatNeedsLeast) {
   EXPECT_GT(result.smallest->bytes(), 1000);
 }
 
+TEST(Search, OnlyASearchThatIsExhaustiveHasNoBudgetOfItsOwn) {
+  Options options;
+  EXPECT_EQ(options.mostSimulated(), Options::kBudget);
+  options.isExhaustive = true;
+  EXPECT_EQ(options.mostSimulated(), std::numeric_limits<int64_t>::max());
+  options.budget = 3;
+  EXPECT_EQ(options.mostSimulated(), 3);
+}
+
 TEST(Search, ABudgetThatEndsIsSaid) {
   std::mt19937_64 random(4);
   Cluster cluster = clusterOf(random);
