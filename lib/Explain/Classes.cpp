@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Explain/Classes.h"
 
+#include "Grouping.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -55,25 +57,6 @@ std::string Members::layersText() const {
 std::string weft::explain::numbersText(llvm::StringRef what, const Members &members) {
   return (what + (members.layers.size() == 1 ? " " : "s ") + members.layersText()).str();
 }
-
-namespace {
-
-/// Finds the group of a key, or makes it; groups stay in the order in which they came.
-template <typename Group, typename Key> class Grouping {
-public:
-  Group &of(const Key &key, llvm::function_ref<Group()> make) {
-    auto [found, isNew] = numbers.try_emplace(key, groups.size());
-    if (isNew)
-      groups.push_back(make());
-    return groups[found->second];
-  }
-  std::vector<Group> groups;
-
-private:
-  std::map<Key, size_t> numbers;
-};
-
-} // namespace
 
 std::vector<NodeClass> weft::explain::foldNodes(const std::vector<Node> &nodes,
                                                 std::vector<int64_t> &classes) {

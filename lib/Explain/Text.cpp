@@ -1,5 +1,6 @@
 // The document as text: one screen, or every line.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Grouping.h"
 #include "weft/Explain/Classes.h"
 #include "weft/Explain/Explain.h"
 #include "weft/Support/Diagnostics.h"
@@ -442,39 +443,30 @@ static std::string flowText(const Stage::Flow &flow) {
          sizeText(double(flow.received.bytes)) + " in " + std::to_string(flow.received.messages);
 }
 
-/// The value of two names, in the order in which they were first asked for.
-template <typename Value> class InOrder {
-public:
-  Value &of(const std::string &first, const std::string &second) {
-    auto found = llvm::find_if(entries, [&](const Entry &entry) {
-      return entry.first == first && entry.second == second;
-    });
-    return found != entries.end() ? found->value
-                                  : entries.emplace_back(Entry{first, second, {}}).value;
-  }
-  struct Entry {
-    std::string first, second;
-    Value value;
-  };
-  std::vector<Entry> entries;
-};
-
 /// What a rank of each stage gives to others and gets from them in a run: once for stages, and then
 /// for programs, that do the same.
 static void printFlows(const Document &document, llvm::raw_ostream &out) {
-  InOrder<Members> stages; // by program and what it does
+  struct Flows {
+    std::string programs, text;
+    Members stages;
+  };
+  using Key = std::pair<std::string, std::string>;
+  Grouping<Flows, Key> byStage, byProgram;
   for (const Program &program : document.programs)
     for (auto [number, stage] : llvm::enumerate(document.stages))
       for (const Stage::Flow &flow : stage.flows)
-        if (flow.program == program.name && flow.sent.messages + flow.received.messages != 0)
-          stages.of(flow.program, flowText(flow)).add(number);
-  InOrder<std::string> programs; // by stages and what they do
-  for (const auto &[name, text, members] : stages.entries) {
-    std::string &names = programs.of(numbersText("stage", members), text);
-    names += (names.empty() ? "" : ", ") + name;
+        if (std::string text = flowText(flow);
+            flow.program == program.name && flow.sent.messages + flow.received.messages != 0)
+          byStage.of({flow.program, text}, [&] { return Flows{flow.program, text, {}}; })
+              .stages.add(number);
+  for (const Flows &flows : byStage.groups) {
+    Flows &alike = byProgram.of({flows.stages.layersText(), flows.text},
+                                [&] { return Flows{"", flows.text, flows.stages}; });
+    alike.programs += (alike.programs.empty() ? "" : ", ") + flows.programs;
   }
-  for (const auto &[numbers, text, names] : programs.entries)
-    out << "  " << names << ", " << numbers << ": " << text << '\n';
+  for (const Flows &flows : byProgram.groups)
+    out << "  " << flows.programs << ", " << numbersText("stage", flows.stages) << ": "
+        << flows.text << '\n';
 }
 
 /// What a rank of each stage holds, gives and gets.

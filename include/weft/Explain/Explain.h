@@ -44,7 +44,7 @@ void printMemory(const Memory &memory, llvm::raw_ostream &out);
 /// class.
 void printSummary(const Document &document, llvm::raw_ostream &out);
 
-/// A line for each.
+/// A line for each, or for those that are alike.
 void printChunks(llvm::ArrayRef<Chunk> chunks, Detail detail, llvm::raw_ostream &out);
 
 /// The attribute `chunks` of the object that is open, an array; nothing if there are none.
