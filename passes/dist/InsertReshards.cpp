@@ -137,8 +137,8 @@ private:
     bool mayStayPartial =
         op->getNumResults() == 1 && readerAddsUp(op, op->getResult(0), ReduceKind::Sum);
     AlikeKey key = alikeKey(op, {op->getAttr(kPlacementsAttr).getAsOpaquePointer(),
-                                 op->getAttr(kOperandsAttr).getAsOpaquePointer(),
-                                 mayStayPartial ? this : nullptr});
+                                 op->getAttr(kOperandsAttr).getAsOpaquePointer()});
+    key.push_back(mayStayPartial);
     if (const Assignment *known = assignments.find(key))
       return known;
     llvm::Expected<Assignment> made = assignAnew(op, requests, mayStayPartial);

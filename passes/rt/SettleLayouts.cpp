@@ -35,7 +35,7 @@ ArrayRef<int64_t> shapeOf(Value value) {
 using OtherSums = llvm::DenseSet<Operation *>;
 
 /// Whether all addends of a sum of sums, each of one use and of what the sum is of, are values with
-/// something around them. Sums are asked after those whose addends they are.
+/// something around them. Of sums of sums the inner ones are asked about first.
 bool collectParts(Operation *sum, OtherSums &others, SmallVectorImpl<Operation *> &sums,
                   SmallVectorImpl<nn::PadOp> &parts) {
   DictionaryAttr attributes = sum->getDiscardableAttrDictionary();
