@@ -32,8 +32,9 @@ void putNumber(std::FILE *file, const char *key, double value, const char *forma
   std::fputc(',', file);
 }
 
-/// Pieces of a text that come in so short a time are told together. By then mpirun, which reads
-/// stderr and stdout as they come, has told what was said before: it would stand within the line.
+/// Pieces of a text that come in so short a time are told together. mpirun brings stderr and stdout
+/// in any order: by then it has most likely brought what was said before, which else would stand
+/// within the line.
 constexpr double kTextSeconds = 0.05;
 
 /// printf tells the sign of a NaN, which means nothing.
