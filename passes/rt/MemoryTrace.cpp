@@ -1,6 +1,7 @@
 // Arena contents, lifetimes and the order of accesses.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/MemoryTrace.h"
+#include "passes/rt/LastUses.h"
 #include "weft/Interfaces/TensorTypes.h"
 
 using namespace mlir;
@@ -236,37 +237,11 @@ LogicalResult MemoryTrace::verifyNoOverlap(CommandInterface command,
 
 namespace {
 
-/// Vector clocks: how many commands of each stream are known to be done.
-using Clock = std::array<int64_t, 8>;
-
-struct Access {
-  int64_t begin, end;
-  bool writes;
-};
-
-struct Point {
+struct Point : StreamCommand {
   CommandInterface command;
-  unsigned stream;
-  Clock before;  // done before the command starts
-  int64_t index; // in its stream
-  SmallVector<Access, 4> accesses;
 };
-
-Clock join(Clock a, const Clock &b) {
-  for (unsigned s = 0; s < a.size(); ++s)
-    a[s] = std::max(a[s], b[s]);
-  return a;
-}
 
 bool isBefore(const Point &a, const Point &b) { return b.before[a.stream] > a.index; }
-
-bool conflict(const Point &a, const Point &b) {
-  for (const Access &x : a.accesses)
-    for (const Access &y : b.accesses)
-      if ((x.writes || y.writes) && x.begin < y.end && y.begin < x.end)
-        return true;
-  return false;
-}
 
 /// What a routine does on other streams starts behind what stream 0 did before the call, and ends
 /// before it goes on; but where the call itself is on that stream.
@@ -309,7 +284,7 @@ LogicalResult weft::rt::verifyOrder(ProgramOp program, MemoryTrace &memory) {
       command->emitError() << "runs on stream " << stream << " of " << program.getStreams();
       return failure();
     }
-    Point point{command, stream, now[stream], int64_t(streams[stream].size()), {}};
+    Point point{{stream, int64_t(streams[stream].size()), now[stream]}, command};
     if (auto wait = dyn_cast<WaitOp>(*command)) {
       auto event = events.find(wait.getEvent());
       if (event == events.end()) {
@@ -323,43 +298,38 @@ LogicalResult weft::rt::verifyOrder(ProgramOp program, MemoryTrace &memory) {
     now[stream][stream] = point.index + 1;
     if (auto record = dyn_cast<RecordOp>(*command))
       events[record.getEvent()] = now[stream];
-    auto invoke = dyn_cast<InvokeOp>(*command);
-    auto add = [&](ValueRange views, bool writes) {
-      for (Value view : views) {
-        if (invoke && view == invoke.getScratch())
-          continue;
-        auto [begin, end] = memory.range(bufferOfView(view));
-        point.accesses.push_back({begin, end, writes});
-      }
-    };
-    add(command.getReads(), false);
-    add(command.getWrites(), true);
-    if (invoke)
-      for (auto [begin, end] : memory.scratchRanges(invoke))
-        point.accesses.push_back({begin, end, true});
     streams[stream].push_back(points.size());
-    points.push_back(std::move(point));
+    points.push_back(point);
   }
   if (program.isRoutine())
     valid &= succeeded(verifyBorders(points, now));
-  // Only commands of different streams can be unordered, and for each command
-  // they are a short run of the other stream.
+  LastUses uses;
   const Point *lastCommunication = nullptr, *lastTransfer = nullptr;
   for (const Point &point : points) {
-    for (unsigned other = 0; other < point.stream; ++other)
-      for (size_t i = point.before[other]; i < streams[other].size(); ++i) {
-        const Point &peer = points[streams[other][i]];
-        if (isBefore(point, peer))
-          break;
-        if (conflict(point, peer)) {
-          valid = false;
-          auto diagnostic = point.command->emitError() << "is not ordered with a command of stream "
-                                                       << other << " that uses the same bytes";
-          CommandInterface command = peer.command;
-          diagnostic.attachNote(command->getLoc()) << "this command: " << command->getName();
-        }
-      }
     CommandInterface command = point.command;
+    auto invoke = dyn_cast<InvokeOp>(*command);
+    const Point *beside = nullptr;
+    auto use = [&](std::pair<int64_t, int64_t> bytes, bool writes) {
+      uses.use(bytes, writes, point,
+               [&](unsigned stream, int64_t index) { beside = &points[streams[stream][index]]; });
+    };
+    auto useAll = [&](ValueRange views, bool writes) {
+      for (Value view : views)
+        if (!invoke || view != invoke.getScratch())
+          use(memory.range(bufferOfView(view)), writes);
+    };
+    useAll(command.getReads(), false);
+    useAll(command.getWrites(), true);
+    if (invoke)
+      for (std::pair<int64_t, int64_t> bytes : memory.scratchRanges(invoke))
+        use(bytes, true);
+    if (beside) {
+      valid = false;
+      auto diagnostic = command->emitError() << "is not ordered with a command of stream "
+                                             << beside->stream << " that uses the same bytes";
+      CommandInterface other = beside->command;
+      diagnostic.attachNote(other->getLoc()) << "this command: " << other->getName();
+    }
     if (!command.isCommunication())
       continue;
     const Point *&last = command.isTransfer() ? lastTransfer : lastCommunication;
