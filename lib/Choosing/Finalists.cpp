@@ -9,8 +9,9 @@
 #include "weft/Choosing/Failure.h"
 #include "weft/Planner/Plan.h"
 
-#include "mlir/IR/Diagnostics.h"
+#include "weft/Support/Diagnostics.h"
 
+#include <future>
 #include <map>
 
 using namespace mlir;
@@ -110,22 +111,70 @@ bool Finalists::isLarge() const {
   return ops > kManyOps;
 }
 
+/// The second finalist, which is nearly always asked for, compiled beside the first one if there
+/// are cores. What is found is the same.
+class Finalists::SecondAhead {
+public:
+  SecondAhead(const Finalists &finalists, ArrayRef<Candidate> all) {
+    if (all.size() < 2 || finalists.program.getContext().getNumThreads() < 2)
+      return;
+    running = std::async(std::launch::async, [&finalists, candidate = all[1],
+                                              first = isFirstJudged.get_future().share()] {
+      return finalists.evaluateQuietly(candidate, [&](const Evaluation &evaluation) {
+        first.wait();
+        return finalists.mayBeChosen(evaluation);
+      });
+    });
+  }
+  ~SecondAhead() {
+    if (std::optional<llvm::Expected<Judgement>> unused = take())
+      llvm::consumeError(unused->takeError());
+  }
+
+  /// Once, when the first one is judged: nothing if the second one is not compiled yet.
+  std::optional<llvm::Expected<Judgement>> take() {
+    if (!running.valid())
+      return std::nullopt;
+    isFirstJudged.set_value();
+    return running.get();
+  }
+
+private:
+  std::promise<void> isFirstJudged;
+  std::future<llvm::Expected<Judgement>> running;
+};
+
 llvm::Expected<double> Finalists::judge(double scale) {
+  std::vector<Candidate> all = listed();
+  SecondAhead second(*this, all);
+  return judge(all, second, scale);
+}
+
+llvm::Expected<double> Finalists::judge(ArrayRef<Candidate> all, SecondAhead &second,
+                                        double scale) {
   size_t judged = 0;
   std::map<std::string, size_t> judgedOf;
-  for (Candidate candidate : listed()) {
-    if (isEnough(judged, candidate))
+  for (auto [index, listed] : llvm::enumerate(all)) {
+    if (isEnough(judged, listed))
       break;
-    if (judged >= kFewFinalists && !mayWin(candidate))
+    if (judged >= kFewFinalists && !mayWin(listed))
       continue;
-    if (!question.isExhaustive && judgedOf[candidate.layout.mesh()] == kFinalistsOfMesh)
+    if (!question.isExhaustive && judgedOf[listed.layout.mesh()] == kFinalistsOfMesh)
       continue;
-    llvm::Expected<std::optional<Evaluation>> found = evaluateQuietly(candidate);
+    std::optional<llvm::Expected<Judgement>> found;
+    if (index == 1)
+      found = second.take();
     if (!found)
-      return found.takeError();
+      found.emplace(evaluateQuietly(
+          listed, [&](const Evaluation &evaluation) { return mayBeChosen(evaluation); }));
     if (!*found)
+      return found->takeError();
+    auto &[candidate, known, refusal] = **found;
+    if (!known) {
+      choice.refused.push_back({candidate.layout, refusal});
       continue;
-    Evaluation evaluation = std::move(**found);
+    }
+    Evaluation evaluation = std::move(*known);
     ++judged;
     ++judgedOf[candidate.layout.mesh()];
     evaluation.deviceBytes = choice.deviceBytes;
@@ -155,49 +204,47 @@ void Finalists::countTies() {
 /// The compiler cuts stages by itself where a person said what nodes cost, where the model file
 /// says of which stages they are, and where its blocks are others than the account's: those of a
 /// model whose layers differ in more than their ops, by turns.
-llvm::Expected<std::optional<Evaluation>> Finalists::evaluateQuietly(Candidate &candidate) {
+llvm::Expected<Finalists::Judgement> Finalists::evaluateQuietly(Candidate candidate,
+                                                                Deserves deserves) const {
   if (!program.options.phases.stageCosts.empty() ||
       (configured && dist::asksForStages(configured->getModule(), candidate.layout.devices())))
     candidate.chunkBlocks.clear();
-  llvm::Expected<std::optional<Evaluation>> found = evaluateAsCut(candidate);
-  if (!found || *found || stagesOf(candidate).empty() || !choice.stages.empty())
+  llvm::Expected<Judgement> found = evaluateAsCut(candidate, deserves);
+  if (!found || found->evaluation || stagesOf(candidate).empty() || !choice.stages.empty())
     return found;
   candidate.chunkBlocks.clear();
-  found = evaluateAsCut(candidate);
-  choice.refused.pop_back(); // told once, or not at all
-  return found;
+  return evaluateAsCut(candidate, deserves);
 }
 
-llvm::Expected<std::optional<Evaluation>> Finalists::evaluateAsCut(const Candidate &candidate) {
+llvm::Expected<Finalists::Judgement> Finalists::evaluateAsCut(const Candidate &candidate,
+                                                              Deserves deserves) const {
   Compilation copy = configured ? configured->clone() : program.clone();
   applyLayout(candidate, copy.options.phases);
   // The plan says so, lest the file be asked.
   if (configured && copy.options.phases.mesh.axes.empty())
     copy.options.phases.mesh = *Mesh::parse(planner::kOneDevice);
-  std::string error;
+  Judgement result{candidate, std::nullopt, ""};
   std::vector<std::pair<Location, std::string>> warnings;
-  ScopedDiagnosticHandler first(&program.getContext(), [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
-      error = diagnostic.str();
+  OwnDiagnosticHandler first(&program.getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && result.refusal.empty())
+      result.refusal = diagnostic.str();
     if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
       warnings.push_back({diagnostic.getLocation(), diagnostic.str()});
     return success();
   });
-  llvm::Expected<Evaluation> found =
-      evaluate(copy, question.model, /*profile=*/nullptr,
-               [&](const Evaluation &known) { return mayBeChosen(known); });
+  llvm::Expected<Evaluation> found = evaluate(copy, question.model, /*profile=*/nullptr, deserves);
   if (found) {
     found->warnings = std::move(warnings);
-    return std::move(*found);
+    result.evaluation = std::move(*found);
+    return std::move(result);
   }
   llvm::Error other =
       llvm::handleErrors(found.takeError(), [&](std::unique_ptr<Failure> failure) -> llvm::Error {
         if (failure->cause != Failure::Cause::Program)
           return llvm::Error(std::move(failure));
-        choice.refused.push_back({candidate.layout, error});
         return llvm::Error::success();
       });
   if (other)
     return std::move(other);
-  return std::nullopt;
+  return std::move(result);
 }

@@ -28,9 +28,20 @@ private:
   bool isLarge() const;
   bool mayBeChosen(const Evaluation &evaluation) const;
   double measureOf(const Evaluation &of) const;
-  /// Nothing if the compiler refuses the layout.
-  llvm::Expected<std::optional<Evaluation>> evaluateQuietly(planner::Candidate &candidate);
-  llvm::Expected<std::optional<Evaluation>> evaluateAsCut(const planner::Candidate &candidate);
+  /// What the compiler says of a candidate, as it was cut.
+  struct Judgement {
+    planner::Candidate candidate;
+    std::optional<Evaluation> evaluation; ///< nothing if it is refused
+    std::string refusal;
+  };
+  /// Whether seconds may be spent on an evaluation.
+  using Deserves = llvm::function_ref<bool(const Evaluation &)>;
+  class SecondAhead;
+  llvm::Expected<double> judge(llvm::ArrayRef<planner::Candidate> all, SecondAhead &second,
+                               double scale);
+  llvm::Expected<Judgement> evaluateQuietly(planner::Candidate candidate, Deserves deserves) const;
+  llvm::Expected<Judgement> evaluateAsCut(const planner::Candidate &candidate,
+                                          Deserves deserves) const;
   void take(const planner::Candidate &candidate, Evaluation evaluation);
   void countTies();
 

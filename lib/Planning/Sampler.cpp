@@ -8,8 +8,9 @@
 #include "weft/Account/ProgramAccount.h"
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Search/AxisSearch.h"
+#include "weft/Support/Diagnostics.h"
 
-#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Threading.h"
 
 using namespace mlir;
 using namespace weft;
@@ -53,6 +54,21 @@ void mark(ModuleOp module, Recompute mode) {
       if (modes.getInt() >> unsigned(mode) & 1)
         op->setAttr(nn::kRecomputeAttr, UnitAttr::get(op->getContext()));
 }
+
+/// Keeps the first error that this thread says while it lives.
+class FirstError {
+public:
+  explicit FirstError(MLIRContext &context)
+      : handler(&context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error && text.empty())
+            text = diagnostic.str();
+          return success();
+        }) {}
+  std::string text;
+
+private:
+  OwnDiagnosticHandler handler;
+};
 
 /// The extent of the batch, as dist-place finds it: by the name of a dimension, else the first of
 /// the first input.
@@ -162,46 +178,41 @@ const Compilation *Sampler::stepped(Parts parts, Size size) {
   return found->second ? &*found->second : nullptr;
 }
 
+/// All programs of a group with one number of samples, which are compiled beside others.
+struct Sampler::Work {
+  Group group;
+  int64_t samples = 0;
+  std::map<Size, const Compilation *> stepped; ///< null: there is none, for this reason
+  std::string stepError;
+  std::map<Size, Sharded> *sharded = nullptr; ///< empty: to be made
+  std::optional<Pair> pair;
+  int64_t programs = 0;
+  std::string error;
+};
+
 /// All at once, as the search for placements finds in a program what it found in one with fewer
 /// blocks.
-const std::map<Sampler::Size, Sampler::Sharded> &Sampler::sharded(const Group &group,
-                                                                  int64_t samples) {
-  if (shardeds.size() == kMostSharded)
-    shardeds.clear();
-  auto [found, isNew] = shardeds.try_emplace({group.tensor, group.sequenceParallel, samples});
-  if (isNew) {
-    AxisSearchMemory memory;
-    for (Size size : sizes())
-      found->second.emplace(size, shard(group, samples, size, memory));
-  }
-  return found->second;
+void Sampler::shard(Work &work) const {
+  AxisSearchMemory memory;
+  for (auto [size, from] : work.stepped)
+    work.sharded->emplace(size,
+                          from ? shard(work, size, memory) : Sharded{std::nullopt, work.stepError});
 }
 
-Sampler::Sharded Sampler::shard(const Group &group, int64_t samples, Size size,
-                                AxisSearchMemory &memory) {
-  Sharded result;
-  ScopedDiagnosticHandler quiet(&imported.getContext(), [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && result.error.empty())
-      result.error = diagnostic.str();
-    return success();
-  });
-  const Compilation *from = stepped(hasStatistics ? wholeBatch / samples : 1, size);
-  if (!from)
-    return result;
-  Compilation made = from->clone();
+Sampler::Sharded Sampler::shard(const Work &work, Size size, AxisSearchMemory &memory) const {
+  FirstError said(imported.getContext());
+  Compilation made = work.stepped.at(size)->clone();
   PhaseOptions &phases = made.options.phases;
-  if (group.tensor > 1)
-    phases.mesh = *Mesh::parse("tp=" + std::to_string(group.tensor));
-  phases.microbatches = wholeBatch / samples;
-  phases.sequenceParallel = group.sequenceParallel;
+  if (work.group.tensor > 1)
+    phases.mesh = *Mesh::parse("tp=" + std::to_string(work.group.tensor));
+  phases.microbatches = wholeBatch / work.samples;
+  phases.sequenceParallel = work.group.sequenceParallel;
   phases.isPart = true;
   phases.zero = {};
   phases.searchMemory = &memory;
   LogicalResult ran = made.runTo(Phase::Sharded);
   phases.searchMemory = nullptr;
-  if (succeeded(ran))
-    result.program.emplace(std::move(made));
-  return result;
+  return {succeeded(ran) ? std::optional<Compilation>(std::move(made)) : std::nullopt, said.text};
 }
 
 llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_t microbatches,
@@ -237,44 +248,75 @@ llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_
   return sample;
 }
 
-std::optional<Sample> Sampler::sample(const Group &group, int64_t samples, Size size) {
-  const Sharded &from = sharded(group, samples).at(size);
-  std::string error = from.error;
-  ScopedDiagnosticHandler quiet(&imported.getContext(), [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
-      error = diagnostic.str();
-    return success();
-  });
-  std::optional<Sample> result;
-  if (from.program) {
-    ++programs;
-    Compilation copy = from.program->clone();
-    mark(copy.getModule(), group.recompute);
-    LogicalResult shown = copy.inspectFusible([&](ModuleOp module) {
-      llvm::Expected<Sample> account = read(module, group, wholeBatch / samples, size);
-      if (account)
-        result = std::move(*account);
-      else
-        error = llvm::toString(account.takeError());
-    });
-    if (failed(shown))
-      result.reset();
+/// Nothing for the reason in `work.error`.
+std::optional<Sample> Sampler::sample(Work &work, Size size) const {
+  const Sharded &from = work.sharded->at(size);
+  if (!from.program) {
+    work.error = from.error;
+    return std::nullopt;
   }
-  if (!result)
-    errors.try_emplace(group, error);
-  return result;
+  FirstError said(imported.getContext());
+  ++work.programs;
+  Compilation copy = from.program->clone();
+  mark(copy.getModule(), work.group.recompute);
+  std::optional<Sample> result;
+  LogicalResult shown = copy.inspectFusible([&](ModuleOp module) {
+    llvm::Expected<Sample> account = read(module, work.group, wholeBatch / work.samples, size);
+    if (account)
+      result = std::move(*account);
+    else
+      work.error = llvm::toString(account.takeError());
+  });
+  if (succeeded(shown))
+    return result;
+  work.error = said.text;
+  return std::nullopt;
+}
+
+void Sampler::compile(Work &work) const {
+  if (work.sharded->empty())
+    shard(work);
+  Size size = fewerBlocks(work.group.recompute);
+  std::optional<Sample> fewer = sample(work, size);
+  std::optional<Sample> more = fewer && blockCount > 0 ? sample(work, size + 1) : fewer;
+  if (more)
+    work.pair = {std::move(*fewer), std::move(*more)};
+}
+
+/// Compiles what is not known of a group, all numbers of samples at once.
+void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
+  if (shardeds.size() + numbersOfSamples.size() > kMostSharded)
+    shardeds.clear();
+  std::vector<Work> all;
+  for (int64_t samples : numbersOfSamples) {
+    if (exacts.count({group, samples}))
+      continue;
+    Work &work = all.emplace_back();
+    work.group = group;
+    work.samples = samples;
+    work.sharded = &shardeds[{group.tensor, group.sequenceParallel, samples}];
+    if (!work.sharded->empty())
+      continue;
+    FirstError said(imported.getContext());
+    for (Size size : sizes())
+      work.stepped[size] = stepped(hasStatistics ? wholeBatch / samples : 1, size);
+    work.stepError = said.text;
+  }
+  MLIRContext &context = imported.getContext();
+  context.loadAllAvailableDialects(); // which threads must not do
+  parallelForEach(&context, all, [&](Work &work) { compile(work); });
+  for (Work &work : all) {
+    programs += work.programs;
+    if (!work.pair)
+      errors.try_emplace(group, work.error);
+    exacts[{group, work.samples}] = std::move(work.pair);
+  }
 }
 
 const Sampler::Pair *Sampler::exact(const Group &group, int64_t samples) {
-  auto [found, isNew] = exacts.try_emplace({group, samples});
-  if (isNew)
-    if (Size size = fewerBlocks(group.recompute);
-        std::optional<Sample> fewer = sample(group, samples, size)) {
-      std::optional<Sample> more = blockCount > 0 ? sample(group, samples, size + 1) : fewer;
-      if (more)
-        found->second = {std::move(*fewer), std::move(*more)};
-    }
-  return found->second ? &*found->second : nullptr;
+  make(group, samples);
+  const std::optional<Pair> &found = exacts.at({group, samples});
+  return found ? &*found : nullptr;
 }
 
 ModelAccount Sampler::modelOf(const Pair &pair) const {
@@ -292,6 +334,7 @@ std::optional<ModelAccount> Sampler::find(const Group &group, int64_t samples) {
         (sizes.empty() || size % sizes.front() == 0))
       sizes.push_back(size);
   if (sizes.size() == 2) {
+    make(group, sizes);
     const Pair *small = exact(group, sizes[0]), *large = exact(group, sizes[1]);
     auto line = [&](Sample Pair::*size) {
       return planner::scaled(small->*size, sizes[0], large->*size, sizes[1], samples);

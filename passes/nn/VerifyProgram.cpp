@@ -3,8 +3,8 @@
 #include "dialects/nn/IR/NnTraining.h"
 #include "passes/nn/Passes.h"
 #include "passes/nn/ProgramAttributes.h"
+#include "weft/Support/Diagnostics.h"
 
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace weft::nn {
@@ -40,7 +40,7 @@ public:
 private:
   static constexpr unsigned kMost = 20;
   unsigned count = 0;
-  ScopedDiagnosticHandler handler;
+  OwnDiagnosticHandler handler;
 };
 
 /// Checks one module, whose ops were verified one by one.

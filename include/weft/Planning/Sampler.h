@@ -17,7 +17,8 @@ namespace weft {
 
 /// Compiles a few blocks of a model as it will be compiled as a whole, up to where kernels are
 /// formed, once for each group of layouts that is asked for, and reads the account off. Where no
-/// blocks repeat it takes the model as it is.
+/// blocks repeat it takes the model as it is. Two programs are compiled at a time if there are
+/// cores.
 class Sampler : public planner::Models {
 public:
   /// Of a program at `graph`, and what it was at `import`, with the options that all layouts have
@@ -55,11 +56,14 @@ private:
     std::optional<Compilation> program;
     std::string error;
   };
-  const std::map<Size, Sharded> &sharded(const planner::Group &group, int64_t samples);
-  Sharded shard(const planner::Group &group, int64_t samples, Size size, AxisSearchMemory &memory);
-  std::optional<planner::Sample> sample(const planner::Group &group, int64_t samples, Size size);
   /// With fewer and with more blocks; without blocks the same program twice.
   using Pair = std::pair<planner::Sample, planner::Sample>;
+  struct Work;
+  void shard(Work &work) const;
+  Sharded shard(const Work &work, Size size, AxisSearchMemory &memory) const;
+  void compile(Work &work) const;
+  std::optional<planner::Sample> sample(Work &work, Size size) const;
+  void make(const planner::Group &group, llvm::ArrayRef<int64_t> numbersOfSamples);
   const Pair *exact(const planner::Group &group, int64_t samples);
   planner::ModelAccount modelOf(const Pair &pair) const;
   std::optional<planner::ModelAccount> find(const planner::Group &group, int64_t samples);

@@ -8,6 +8,8 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <functional>
+
 namespace weft {
 
 /// The node of the model that a location goes back to.
@@ -38,6 +40,14 @@ void printDiagnostic(const mlir::Diagnostic &diagnostic, llvm::raw_ostream &out)
 class DiagnosticHandler : public mlir::ScopedDiagnosticHandler {
 public:
   explicit DiagnosticHandler(mlir::MLIRContext *context, llvm::raw_ostream &out = llvm::errs());
+};
+
+/// Hears what its own thread says while it lives, and nothing of what runs beside it. What a pass
+/// manager does on threads of the pool is said by the thread that runs it.
+class OwnDiagnosticHandler : public mlir::ScopedDiagnosticHandler {
+public:
+  OwnDiagnosticHandler(mlir::MLIRContext *context,
+                       std::function<llvm::LogicalResult(mlir::Diagnostic &)> hear);
 };
 
 /// For tools whose driver has a handler of its own: from now on prints those

@@ -6,6 +6,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <thread>
+
 using namespace mlir;
 using weft::NodeLocation;
 
@@ -96,6 +98,14 @@ weft::DiagnosticHandler::DiagnosticHandler(MLIRContext *context, llvm::raw_ostre
   setHandler([&out](Diagnostic &diagnostic) {
     printDiagnostic(diagnostic, out);
     return success();
+  });
+}
+
+weft::OwnDiagnosticHandler::OwnDiagnosticHandler(MLIRContext *context,
+                                                 std::function<LogicalResult(Diagnostic &)> hear)
+    : ScopedDiagnosticHandler(context) {
+  setHandler([hear = std::move(hear), own = std::this_thread::get_id()](Diagnostic &diagnostic) {
+    return std::this_thread::get_id() == own ? hear(diagnostic) : failure();
   });
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 #include "passes/nn/step/Passes.h"
+#include "weft/Support/Diagnostics.h"
 
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/Verifier.h"
@@ -61,7 +62,7 @@ struct WidenResult : WideningPattern {
 
 private:
   static bool isValid(Operation *op) {
-    ScopedDiagnosticHandler quiet(op->getContext(), [](Diagnostic &) { return success(); });
+    OwnDiagnosticHandler quiet(op->getContext(), [](Diagnostic &) { return success(); });
     return succeeded(verify(op));
   }
 };
