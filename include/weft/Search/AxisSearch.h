@@ -120,7 +120,8 @@ struct AxisSearchResult {
 /// weight that every device keeps whole; tables that are looked up count less, and vectors are too
 /// small to matter. So weights are split whenever they can be, and among the splits communication
 /// decides. A split result of the program is priced as if its reader gathered it, but is left
-/// split. State is not gathered: that would be FSDP, another axis's work.
+/// split. State is not gathered: that would be FSDP, another axis's work. A whole value may join a
+/// sum that is still due.
 ///
 /// The search walks the ops once, in order, and keeps for each assignment of
 /// the values still alive the cheapest way to get there. What an op leads to depends on these, on

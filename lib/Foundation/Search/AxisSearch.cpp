@@ -3,6 +3,7 @@
 #include "weft/Search/AxisSearch.h"
 
 #include "Frontiers.h"
+#include "MadeAnywhere.h"
 #include "SearchedValues.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -33,8 +34,6 @@ AxisSearchMemory::~AxisSearchMemory() = default;
 
 namespace {
 
-/// State 1 of every value is partial.
-constexpr uint32_t kPartialBit = 2;
 /// So many steps are remembered. More are of programs that do not repeat.
 constexpr size_t kMostSteps = 1 << 20;
 
@@ -42,7 +41,7 @@ class Search {
 public:
   Search(Block &program, const AxisSearchOptions &options)
       : program(program), options(options), candidates(program, options),
-        values(options, candidates),
+        values(options, candidates), madeAnywhere(findMadeAnywhere(program, candidates)),
         own(options.memory ? nullptr : std::make_unique<AxisSearchMemory>()),
         met(*(options.memory ? *options.memory : *own).met) {}
 
@@ -70,11 +69,7 @@ private:
   bool visits(Operation *op) const {
     return candidates.includes(op) || op->hasTrait<OpTrait::IsTerminator>();
   }
-  /// Constants and positions: each reader has its part for free, so that their
-  /// splits must not multiply the frontiers while they wait for a reader.
-  static bool isMadeAnywhere(Operation *op) {
-    return op->getNumOperands() == 0 && !op->hasTrait<OpTrait::IsTerminator>();
-  }
+  bool isMadeAnywhere(Operation *op) const { return madeAnywhere.contains(op); }
   void findLastReaders();
   ArrayRef<AxisStrategy> strategiesOf(Operation *op);
   Visit prepare(Operation *op);
@@ -103,6 +98,7 @@ private:
   const AxisSearchOptions &options;
   AxisCandidates candidates;
   SearchedValues values;
+  OpsMadeAnywhere madeAnywhere;
   SmallVector<SearchedValue *> live;
   std::deque<SmallVector<AxisStrategy, 8>> strategies;
   std::unique_ptr<AxisSearchMemory> own;
@@ -154,7 +150,7 @@ bool Search::acquire(const SearchedValue &value, uint32_t &available, unsigned s
     return false;
   // State is read as it rests, or sliced, wherever its readers can. What a person asked for may be
   // no good for the axis, and is priced as any value.
-  bool isMovedArgument = isa<BlockArgument>(value.value) && !(available & 1u);
+  bool isMovedArgument = isa<BlockArgument>(value.value) && !(available & kWholeBit);
   if (isMovedArgument && (!value.fixed || options.isStatePlacedForAxis))
     entry.cost += value.costOfWhole;
   available |= bit;
@@ -508,10 +504,13 @@ AxisSearchResult Search::trace() {
     chosen[index] = way.strategy;
     entry = way.parent;
   }
-  // A value that some op reads partial must rest so; others read it combined.
-  DenseSet<Value> readPartial;
+  // A value that is made partial, and that some op reads so, must rest so; others read it combined.
+  // What is made whole rests whole, and is made partial for the reader.
+  DenseSet<Value> madePartial, readPartial;
   auto rest = [&](Value value, const AxisSplit &split) {
     if (candidates.existingStates(value))
+      return;
+    if (split.kind == AxisSplit::Kind::Partial && !madePartial.contains(value))
       return;
     if (split.kind == AxisSplit::Kind::Partial)
       readPartial.insert(value);
@@ -527,11 +526,15 @@ AxisSearchResult Search::trace() {
       uses.push_back(split);
       rest(operand, split);
     }
-    for (auto [value, state] : llvm::zip(decision.op->getResults(), strategy.results))
-      result.splits[value] = candidates.states(value)[state];
+    for (auto [value, state] : llvm::zip(decision.op->getResults(), strategy.results)) {
+      const AxisSplit &split = result.splits[value] = candidates.states(value)[state];
+      if (split.kind == AxisSplit::Kind::Partial)
+        madePartial.insert(value);
+    }
   }
   for (Value value : readPartial)
     result.splits[value] = AxisSplit{AxisSplit::Kind::Partial, 0, 1, 1};
+  splitAsRead(madeAnywhere, candidates, result);
   // What only the end of the program, or others, consume must not rest partial.
   for (auto &[value, split] : result.splits) {
     const SearchedValue &searched = values.of(value);

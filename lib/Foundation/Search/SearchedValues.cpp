@@ -17,7 +17,7 @@ std::optional<Move> SearchedValue::move(uint32_t available, unsigned to,
   using Kind = AxisSplit::Kind;
   const AxisSplit &wanted = states[to];
   if (wanted.kind == Kind::Partial)
-    return std::nullopt;
+    return available & kWholeBit ? std::optional<Move>(Move{costOfPartialize}) : std::nullopt;
   static constexpr Move none;
   const Move *best = nullptr;
   for (uint32_t rest = available; rest; rest &= rest - 1) {
@@ -54,6 +54,7 @@ void SearchedValue::describe(SmallVectorImpl<int64_t> &key) const {
     key.push_back(llvm::bit_cast<int64_t>(move->bytes));
   }
   appendTicks(key, costOfWhole);
+  appendTicks(key, costOfPartialize);
 }
 
 SearchedValue &SearchedValues::of(Value value) {
@@ -81,6 +82,8 @@ void SearchedValues::setPrices(SearchedValue &value) {
   value.reduceScatter = collective(TransitionKind::ReduceScatter, 1, shard);
   value.allToAll = collective(TransitionKind::AllToAll, shard, shard);
   value.allGather = collective(TransitionKind::AllGather, shard, 1);
+  value.costOfPartialize =
+      ticksOf(options.costs.secondsOfPenalty(options.axis, penalty::kLocalTransition));
   if (options.isState && options.isState(value.value))
     value.costOfWhole = ticksOf(
         options.costs.secondsOfPenalty(options.axis, priceOfWhole(value.value) * whole.bytes));

@@ -9,6 +9,9 @@
 
 namespace weft {
 
+/// States 0 and 1 of every value are whole and partial.
+constexpr uint32_t kWholeBit = 1, kPartialBit = 2;
+
 void appendTicks(llvm::SmallVectorImpl<int64_t> &key, Ticks ticks);
 
 /// What brings a value from one state to another.
@@ -29,6 +32,9 @@ struct SearchedValue {
   Move allReduce, reduceScatter, allToAll, allGather;
   /// The penalty for keeping it whole on every device, if it is state.
   Ticks costOfWhole = 0;
+  /// Of making a whole value partial (TransitionKind::Partialize), so that it joins a sum that is
+  /// still due.
+  Ticks costOfPartialize = 0;
   /// The last of the searched ops that reads it.
   mlir::Operation *lastReader = nullptr;
   /// Only others read it.

@@ -110,6 +110,13 @@ BlockText blockText(int kind) {
       : (tensor<4x16x64xf32>, tensor<64x256xf32>) -> tensor<4x16x256xf32>
   %mL = nn.mul %gL, %hL : (tensor<4x16x256xf32>, tensor<4x16x256xf32>) -> tensor<4x16x256xf32>)mlir" +
                                                             reading("m") + residual};
+  case 2: // linear, as gradients are, with a sum of its own that something reads whole
+    return {arguments, R"mlir(
+  %bL = nn.broadcast %sL dims = [2] : tensor<64xf32> -> tensor<4x16x64xf32>
+  %nL = nn.mul %xL, %bL : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
+  %rL = nn.reduce sum %nL dims = [0, 1] : tensor<4x16x64xf32> -> tensor<64xf32>
+  %tL = nn.tanh %rL : (tensor<64xf32>) -> tensor<64xf32>)mlir" +
+                           up + reading("g") + residual};
   default: // without a residual
     return {arguments, norm + up + reading("g") + R"mlir(
   %xN = nn.tanh %dL : (tensor<4x16x64xf32>) -> tensor<4x16x64xf32>)mlir"};
@@ -276,6 +283,55 @@ TEST_F(AxisSearchTest, EqualBlocksAreSearchedOnce) {
   EXPECT_EQ(many.bytesMoved, 10 * few.bytesMoved);
 }
 
+// x + down(h) + other(h) is combined once, though x is whole.
+TEST_F(AxisSearchTest, WholeValuesJoinSums) {
+  AxisSearchResult result = search(R"mlir(
+func.func @forward(%x: tensor<4x16x64xf32>, %up: tensor<64x256xf32>, %down: tensor<256x64xf32>,
+                   %other: tensor<256x64xf32>) -> tensor<4x16x64xf32> {
+  %0 = nn.contract %x, %up lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+      : (tensor<4x16x64xf32>, tensor<64x256xf32>) -> tensor<4x16x256xf32>
+  %1 = nn.gelu %0 : (tensor<4x16x256xf32>) -> tensor<4x16x256xf32>
+  %2 = nn.contract %1, %down lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+      : (tensor<4x16x256xf32>, tensor<256x64xf32>) -> tensor<4x16x64xf32>
+  %3 = nn.contract %1, %other lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+      : (tensor<4x16x256xf32>, tensor<256x64xf32>) -> tensor<4x16x64xf32>
+  %4 = nn.add %x, %2 : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
+  %5 = nn.add %4, %3 : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
+  %6 = nn.tanh %5 : (tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
+  return %6 : tensor<4x16x64xf32>
+})mlir",
+                                   4);
+  EXPECT_EQ(result.numCollectives, 1u);
+  EXPECT_EQ(argument(result, 0), "R");
+  Operation *add = function.front().getTerminator()->getPrevNode()->getPrevNode()->getPrevNode();
+  EXPECT_EQ(text(result.uses.lookup(add)[0]), "P");
+}
+
+// What is made of constants alone is split as its readers are, and does not wait for them in states
+// of its own.
+TEST_F(AxisSearchTest, WhatIsMadeOfConstantsIsSplitAsRead) {
+  AxisSearchResult result = search(R"mlir(
+func.func @forward(%x: tensor<4x16x64xf32>, %up: tensor<64x256xf32>, %down: tensor<256x64xf32>)
+    -> (tensor<4x16x64xf32>, tensor<4x16x256xf32>) {
+  %c = nn.constant dense<2.0> : tensor<256xf32> : tensor<256xf32>
+  %0 = nn.broadcast %c dims = [2] : tensor<256xf32> -> tensor<4x16x256xf32>
+  %1 = nn.broadcast %c dims = [2] : tensor<256xf32> -> tensor<4x16x256xf32>
+  %2 = nn.contract %x, %up lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+      : (tensor<4x16x64xf32>, tensor<64x256xf32>) -> tensor<4x16x256xf32>
+  %3 = nn.mul %2, %0 : (tensor<4x16x256xf32>, tensor<4x16x256xf32>) -> tensor<4x16x256xf32>
+  %4 = nn.contract %3, %down lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+      : (tensor<4x16x256xf32>, tensor<256x64xf32>) -> tensor<4x16x64xf32>
+  %5 = nn.tanh %4 : (tensor<4x16x64xf32>) -> tensor<4x16x64xf32>
+  return %5, %1 : tensor<4x16x64xf32>, tensor<4x16x256xf32>
+})mlir",
+                                   4);
+  auto made = llvm::to_vector(function.getOps<nn::BroadcastOp>());
+  EXPECT_EQ(text(result.splits.lookup(made[0].getResult())), "2/1");
+  EXPECT_EQ(text(result.uses.lookup(made[0])[0]), "0/1");
+  EXPECT_EQ(text(result.splits.lookup(made[1].getResult())), "R");
+  EXPECT_EQ(result.numCollectives, 1u);
+}
+
 // What is replayed is what a search finds, whatever blocks follow each other.
 TEST_F(AxisSearchTest, ReplayFindsWhatSearchFinds) {
   std::mt19937 random(7);
@@ -283,7 +339,7 @@ TEST_F(AxisSearchTest, ReplayFindsWhatSearchFinds) {
     // Runs of equal blocks, so that some are replayed.
     SmallVector<int> kinds;
     while (kinds.size() < 16)
-      kinds.append(1 + random() % 5, random() % 3);
+      kinds.append(1 + random() % 5, random() % 4);
     std::string text = stack(kinds);
     bool sequenceParallel = trial % 2;
     AxisSearchResult searched = search(text, 4, sequenceParallel, /*replay=*/false);
@@ -300,7 +356,7 @@ TEST_F(AxisSearchTest, ForgettingFindsTheSame) {
   for (int trial = 0; trial < 8; ++trial) {
     SmallVector<int> kinds;
     while (kinds.size() < 16)
-      kinds.append(1 + random() % 5, random() % 3);
+      kinds.append(1 + random() % 5, random() % 4);
     std::string text = stack(kinds);
     AxisSearchResult all = search(text, 4, /*sequenceParallel=*/trial % 2);
     std::string expected = describe(all);
@@ -324,7 +380,7 @@ TEST_F(AxisSearchTest, MemoryFindsTheSame) {
   AxisSearchMemory memory;
   for (int trial = 0; trial < 12; ++trial) {
     SmallVector<int> kinds(2, trial % 3);
-    kinds.append(1 + random() % 3, random() % 3);
+    kinds.append(1 + random() % 3, random() % 4);
     for (bool sequenceParallel : {false, true}) {
       for (int more : {0, 1, 2}) {
         kinds.append(more != 0, kinds.back());
