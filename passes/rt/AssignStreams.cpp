@@ -42,7 +42,7 @@ public:
       findDependencies(command);
       if (leaves(command))
         for (auto [buffer, writes] : accesses(command))
-          users[buffer].push_back({number.lookup(command), writes});
+          raise(writes ? users[buffer].writing : users[buffer].reading, number.lookup(command));
     }
     if (program.isRoutine() && !onlyCommunicates) {
       // The caller goes on behind stream 0.
@@ -62,11 +62,18 @@ private:
     bool startsAt;               // waits for an event recorded at its slot
     SmallVector<int64_t> awaits; // and for these, of other streams
     bool isAwaited;              // another stream waits for its end
-    int64_t bytes;               // of what it reads, states aside
+  };
+  /// One that is no transfer, and the bytes that all such before it read, states aside.
+  struct Counted {
+    int64_t communication, bytesBefore;
   };
   /// Of each stream: the last of its communications, by number, that is known to have ended.
   struct Known : std::array<int64_t, 8> {
     Known() { fill(-1); }
+  };
+  /// The last communications that touch a buffer so far.
+  struct Users {
+    Known reading, writing;
   };
 
   unsigned streamOf(CommandInterface command) const {
@@ -87,16 +94,13 @@ private:
   /// no more than a bounded number of bytes; -1: none. Transfers do not count: when one ends is
   /// another stage's to say, and to wait for it could be to wait for ever.
   int64_t lastToEnd() const {
-    int64_t bytes = 0;
-    for (int64_t i = int64_t(communications.size()) - 1; i > known[kCompute][communicationStream];
-         --i) {
-      if (communications[i].stream != communicationStream)
-        continue;
-      bytes += communications[i].bytes;
-      if (bytes > std::max(bytesUnderWay, 2 * largest))
-        return i;
-    }
-    return -1;
+    int64_t most = std::max(bytesUnderWay, 2 * largest);
+    auto *behind = llvm::partition_point(
+        counted, [&](const Counted &one) { return countedBytes - one.bytesBefore > most; });
+    if (behind == counted.begin())
+      return -1;
+    int64_t last = std::prev(behind)->communication;
+    return last > known[kCompute][communicationStream] ? last : -1;
   }
 
   /// Buffers whose bytes the command touches, and whether it writes them.
@@ -114,11 +118,17 @@ private:
   Known dependenciesOf(CommandInterface command) const {
     Known last;
     for (auto [buffer, writes] : accesses(command))
-      if (auto found = users.find(buffer); found != users.end())
-        for (auto &[other, otherWrites] : found->second)
-          if (writes || otherWrites)
-            raise(last, other);
+      if (auto found = users.find(buffer); found != users.end()) {
+        raise(last, found->second.writing);
+        if (writes)
+          raise(last, found->second.reading);
+      }
     return last;
+  }
+
+  static void raise(Known &last, const Known &other) {
+    for (auto [mine, its] : llvm::zip_equal(last, other))
+      mine = std::max(mine, its);
   }
 
   void raise(Known &last, int64_t communication) const {
@@ -163,11 +173,14 @@ private:
     if (startsAt) // what stream 0 waited for up to there has ended
       for (unsigned other = 0; other < known[stream].size(); ++other)
         known[stream][other] = std::max(known[stream][other], known[kCompute][other]);
-    int64_t bytes = bytesRead(command);
-    if (stream == communicationStream)
-      largest = std::max(largest, bytes);
     number[command] = communications.size();
-    communications.push_back({command, stream, slot, startsAt, await(stream, last), false, bytes});
+    if (stream == communicationStream) {
+      int64_t bytes = bytesRead(command);
+      counted.push_back({int64_t(communications.size()), countedBytes});
+      countedBytes += bytes;
+      largest = std::max(largest, bytes);
+    }
+    communications.push_back({command, stream, slot, startsAt, await(stream, last), false});
   }
 
   void emit(ArrayRef<CommandInterface> commands) {
@@ -221,19 +234,20 @@ private:
   OpBuilder builder;
   const unsigned communicationStream, transferStream;
   const int64_t bytesUnderWay;
-  /// The communications that touch a buffer so far, and whether they write it.
-  llvm::DenseMap<Value, SmallVector<std::pair<int64_t, bool>>> users;
+  llvm::DenseMap<Value, Users> users;
   llvm::DenseMap<Operation *, int64_t> number; // of a communication, or of what computes
   std::vector<CommandInterface> compute;
   std::vector<SmallVector<int64_t>> awaits; // per compute command: communications
   std::vector<Communication> communications;
+  SmallVector<Counted> counted;
+  int64_t countedBytes = 0;
   llvm::DenseMap<unsigned, int64_t> slots; // of each stream's last communication
   std::array<Known, 8> known;              // by stream: what it has waited for
   llvm::DenseMap<int64_t, int64_t> endEvent;
   int64_t events = 0;
   bool onlyCommunicates = false; // then stream 0 does nothing
   bool awaitsAtEnd = false; // stream 0 waits for the last communication, behind all it computes
-  int64_t largest = 0;      // bytes that one communication reads
+  int64_t largest = 0;      // bytes that a counted one reads
 };
 
 struct AssignStreams : weft::rt::impl::RtAssignStreamsBase<AssignStreams> {

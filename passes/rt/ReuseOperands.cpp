@@ -34,6 +34,9 @@ public:
         if (transition.getTransitionKind() == TransitionKind::AllReduce &&
             !isReturned(op.getResult(i)) && isReadLastBy(op.getOperand(i), &op))
           transition->setAttr(kReusesAttr, UnitAttr::get(op.getContext()));
+    for (Operation &op : llvm::reverse(function.getBody().front()))
+      if (auto put = dyn_cast<PutOp>(op); put && isNewState(put))
+        newStates.insert(put);
     for (auto put : function.getBody().front().getOps<PutOp>())
       place(put);
   }
@@ -73,7 +76,7 @@ private:
     int64_t start = put.getStart() * rows.getDimSize(2) * elementBytes(rows.getElementType());
     if (!callee || !isRoutine(callee) || start % alignment != 0 ||
         variants.sharedArguments(call)[cast<OpResult>(root).getResultNumber()] >= 0 ||
-        (put.getInto() && !put.getInto().hasOneUse()) || isNewState(put))
+        (put.getInto() && !put.getInto().hasOneUse()) || newStates.contains(put))
       return;
     put->setAttr(kPlacedAttr, UnitAttr::get(put.getContext()));
     if (specKind(put) != SpecKind::Placed)
@@ -81,14 +84,14 @@ private:
   }
 
   /// What overwrites a state stands behind all that reads the old one; what makes its rows need
-  /// not.
+  /// not. Puts behind it are known.
   bool isNewState(PutOp put) const {
-    for (Value value = put.getResult(); value.hasOneUse(); value = value.user_begin()->getResult(0))
-      if (Operation *user = *value.user_begin(); specKind(user) == SpecKind::End)
-        return overwrittenArguments(function)[value.use_begin()->getOperandNumber()] != nullptr;
-      else if (!isa<PutOp>(user))
-        return false;
-    return false;
+    if (!put.getResult().hasOneUse())
+      return false;
+    OpOperand &use = *put.getResult().use_begin();
+    if (specKind(use.getOwner()) == SpecKind::End)
+      return overwrittenArguments(function)[use.getOperandNumber()] != nullptr;
+    return newStates.contains(use.getOwner());
   }
 
   static bool isReturned(Value value) {
@@ -120,6 +123,7 @@ private:
   KernelVariants &variants;
   int64_t alignment; // of what kernels are given
   llvm::DenseMap<Operation *, int64_t> position;
+  llvm::DenseSet<Operation *> newStates; // puts whose rows are of the new value of a state
 };
 
 struct ReuseOperands : weft::rt::impl::RtReuseOperandsBase<ReuseOperands> {
