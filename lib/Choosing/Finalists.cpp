@@ -8,7 +8,6 @@
 #include "weft/Choosing/Evaluate.h"
 #include "weft/Choosing/Failure.h"
 #include "weft/Planner/Plan.h"
-
 #include "weft/Support/Diagnostics.h"
 
 #include <future>
@@ -131,7 +130,7 @@ public:
       llvm::consumeError(unused->takeError());
   }
 
-  /// Once, when the first one is judged: nothing if the second one is not compiled yet.
+  /// To be asked once the first one is judged; nothing if the second one was not begun.
   std::optional<llvm::Expected<Judgement>> take() {
     if (!running.valid())
       return std::nullopt;
