@@ -307,8 +307,7 @@ func.func @forward(%x: tensor<4x16x64xf32>, %up: tensor<64x256xf32>, %down: tens
   EXPECT_EQ(text(result.uses.lookup(add)[0]), "P");
 }
 
-// What is made of constants alone is split as its readers are, and does not wait for them in states
-// of its own.
+// What is made of constants alone is split as its searched readers are; without any it is whole.
 TEST_F(AxisSearchTest, WhatIsMadeOfConstantsIsSplitAsRead) {
   AxisSearchResult result = search(R"mlir(
 func.func @forward(%x: tensor<4x16x64xf32>, %up: tensor<64x256xf32>, %down: tensor<256x64xf32>)
