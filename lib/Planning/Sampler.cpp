@@ -285,12 +285,15 @@ void Sampler::compile(Work &work) const {
 
 /// Compiles what is not known of a group, all numbers of samples at once.
 void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
-  if (shardeds.size() + numbersOfSamples.size() > kMostSharded)
+  SmallVector<int64_t> unknown;
+  llvm::copy_if(numbersOfSamples, std::back_inserter(unknown),
+                [&](int64_t samples) { return !exacts.count({group, samples}); });
+  if (unknown.empty())
+    return;
+  if (shardeds.size() + unknown.size() > kMostSharded)
     shardeds.clear();
   std::vector<Work> all;
-  for (int64_t samples : numbersOfSamples) {
-    if (exacts.count({group, samples}))
-      continue;
+  for (int64_t samples : unknown) {
     Work &work = all.emplace_back();
     work.group = group;
     work.samples = samples;
