@@ -37,15 +37,20 @@ DenseMap<Operation *, OpRole> rolesOf(func::FuncOp function) {
   return roles;
 }
 
+/// Arguments by name: an update has that of its state.
+llvm::StringMap<BlockArgument> argumentsByName(func::FuncOp function) {
+  llvm::StringMap<BlockArgument> arguments;
+  for (BlockArgument argument : function.getArguments())
+    if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kNameAttr))
+      arguments[name.getValue()] = argument;
+  return arguments;
+}
+
 /// The parameter that each gradient is of: the state whose new value the
 /// optimizer makes of it, element by element.
 DenseMap<Value, BlockArgument> parametersOfGradients(func::FuncOp function,
                                                      const DenseMap<Operation *, OpRole> &roles) {
-  llvm::StringMap<BlockArgument> states;
-  for (BlockArgument argument : function.getArguments())
-    if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kNameAttr);
-        name && !function.getArgAttr(argument.getArgNumber(), nn::kOfAttr))
-      states[name.getValue()] = argument;
+  llvm::StringMap<BlockArgument> states = argumentsByName(function);
   // From the new value backward over values of its shape.
   DenseMap<Value, BlockArgument> found;
   for (OpOperand &result : function.front().getTerminator()->getOpOperands()) {
@@ -53,7 +58,8 @@ DenseMap<Value, BlockArgument> parametersOfGradients(func::FuncOp function,
         function.getResultAttrOfType<StringAttr>(result.getOperandNumber(), nn::kUpdatesAttr);
     auto state = name ? states.find(name.getValue()) : states.end();
     auto type = dyn_cast<RankedTensorType>(result.get().getType());
-    if (state == states.end() || !type || type.getRank() == 0)
+    if (state == states.end() || !type || type.getRank() == 0 ||
+        function.getArgAttr(state->second.getArgNumber(), nn::kOfAttr))
       continue;
     SmallVector<Value> open = {result.get()};
     DenseSet<Value> seen;
@@ -70,6 +76,26 @@ DenseMap<Value, BlockArgument> parametersOfGradients(func::FuncOp function,
     }
   }
   return found;
+}
+
+/// The values that leave the program as the new value of state that one op reads, and in no other
+/// way: such state rests as that op reads it, which is how its new value is made. Of other state
+/// the two may differ.
+DenseSet<Value> updatesInPlace(func::FuncOp function) {
+  llvm::StringMap<BlockArgument> states = argumentsByName(function);
+  DenseSet<Value> updates;
+  Operation *terminator = function.front().getTerminator();
+  for (OpOperand &result : terminator->getOpOperands()) {
+    auto name =
+        function.getResultAttrOfType<StringAttr>(result.getOperandNumber(), nn::kUpdatesAttr);
+    BlockArgument state = name ? states.lookup(name.getValue()) : BlockArgument();
+    if (state && state.hasOneUse() &&
+        !function.getArgAttr(state.getArgNumber(), dist::kClosedAttr) &&
+        llvm::count_if(result.get().getUsers(),
+                       [&](Operation *user) { return user == terminator; }) == 1)
+      updates.insert(result.get());
+  }
+  return updates;
 }
 
 /// The placement without `axis`.
@@ -208,7 +234,8 @@ std::optional<Placement> addSplit(const Mesh &mesh, Placement placement, AxisId 
   return placement;
 }
 
-/// How an op reads its operands on the other axes: as their searches found, or else as values rest.
+/// How an op reads its operands on the other axes: as their searches found, or else as values rest;
+/// what is made of nothing, such as a constant, is had as the op reads its other operands.
 class OperandsOnAxis {
 public:
   OperandsOnAxis(Operation *op, const FactorRule &rule, const Mesh &mesh, AxisId axis,
@@ -219,6 +246,8 @@ public:
       placements.push_back(
           found ? withoutAxis(mesh, cast<dist::PlacementAttr>(found[index]).getValue(), axis)
                 : others(operand));
+    if (!found)
+      placeMadeOfNothing(op->getOperands());
   }
 
   /// The operands with these splits on the axis, if the op can compute with them.
@@ -236,6 +265,25 @@ public:
   bool areConsistent() const { return areConsistent(placements); }
 
 private:
+  /// Constants stand aside when the other axes' splits spread (dist-propagate).
+  void placeMadeOfNothing(OperandRange operands) {
+    SmallVector<std::optional<DimPlacement>, 8> known(rule.factors.size());
+    std::string why; // not asked
+    auto isMadeAnew = [](Value value) {
+      return dist::isMadeOfNothing(value) && !value.getDefiningOp()->hasAttr(dist::kClosedAttr);
+    };
+    for (auto [operand, tensor, placement] : llvm::zip_equal(operands, rule.operands, placements))
+      if (!isMadeAnew(operand) && !splitTensor(mesh, rule, tensor, placement, known, &why))
+        return;
+    OpSharding sharding = OpSharding::replicated(rule);
+    for (auto [factor, found] : llvm::zip_equal(sharding.factors, known))
+      if (found)
+        factor = *found;
+    for (auto [operand, tensor, placement] : llvm::zip_equal(operands, rule.operands, placements))
+      if (isMadeAnew(operand))
+        placement = joinTensor(mesh, tensor, sharding.factors);
+  }
+
   bool areConsistent(ArrayRef<Placement> operands) const {
     ShardableOpInterface asked = op;
     auto partialRules = [&](ReduceKind kind) { return asked.getPartialRules(kind); };
@@ -305,6 +353,8 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
       auto argument = dyn_cast<BlockArgument>(value);
       return argument && nn::isState(function, argument.getArgNumber());
     };
+    DenseSet<Value> updates = updatesInPlace(function);
+    options.isUpdate = [&](Value value) { return updates.contains(value); };
     auto order = function->getAttrOfType<StringAttr>(dist::kOrderAttr);
     options.isStatePlacedForAxis = order && order.getValue() == "follow";
     DenseMap<Operation *, OpRole> roles = rolesOf(function);

@@ -106,6 +106,8 @@ private:
   Value resharded(OpBuilder &builder, Location loc, Value value, const Placement &to) {
     if (placementOf(value) == to)
       return value;
+    if (!to.partial.empty() && isMadeOfNothing(value))
+      value = resharded(builder, loc, value, reduced(to));
     Type type = placedType(cast<RankedTensorType>(value.getType()), mesh, to);
     Value &found = reshards[{value, type}];
     if (found)
@@ -115,12 +117,12 @@ private:
     return found = ReshardOp::create(builder, loc, type, value);
   }
 
-  /// What has no operands, such as a splat constant, is made anew where it is
-  /// needed in another placement, if the op can make it so.
+  /// What is made of nothing is made anew where it is read in another placement, if its op can make
+  /// it so.
   Value rematerialized(OpBuilder &builder, Value value, const Placement &to) {
-    Operation *op = value.getDefiningOp();
-    if (!op || op->getNumOperands() != 0 || op->getNumResults() != 1 || !isPure(op))
+    if (!isMadeOfNothing(value))
       return {};
+    Operation *op = value.getDefiningOp();
     if (!checkOp(
             mesh.getValue(), globalRuleOf(op),
             [](ReduceKind) { return SmallVector<PartialRule>(); }, {}, to, CheckLevel::Sharded))

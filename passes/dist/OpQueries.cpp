@@ -56,6 +56,11 @@ bool isNodeOutput(Operation *op) {
          });
 }
 
+bool isMadeOfNothing(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && op->getNumOperands() == 0 && op->getNumResults() == 1 && isPure(op);
+}
+
 PlacementAttr requestOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());

@@ -32,6 +32,10 @@ llvm::SmallVector<Placement, 2> placementsOfTypes(mlir::TypeRange types);
 /// may have become several ops.
 bool isNodeOutput(mlir::Operation *op);
 
+/// Whether a value is made without operands, as a constant is: where it is read in another
+/// placement, dist-insert-reshards makes it anew, or slices it if its op cannot make a part.
+bool isMadeOfNothing(mlir::Value value);
+
 /// A requested placement of a value, or null: `dist.placement` of an argument,
 /// `dist.placements` of an op.
 PlacementAttr requestOf(mlir::Value value);

@@ -145,7 +145,7 @@ def DistAssignAxis : Pass<"dist-assign-axis", "::mlir::func::FuncOp"> {
 
     A training step is searched in two parts: the forward ops, then, with these settled, the ops of
     gradients; those of the optimizer are left to `dist-place-state`. Searching all at once keeps every activation's
-    alternatives alive until its gradient is met, which no beam holds; and it finds nothing else, because a
+    alternatives alive until its gradient is met, which no beam holds; and it finds little else, because a
     gradient moves the bytes of its activation backward.
 
     A remark (category `dist-assign-axis`) gives the collectives and bytes of one run.

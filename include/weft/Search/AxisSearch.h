@@ -70,6 +70,9 @@ struct AxisSearchOptions {
   /// Whether a program argument is state (weights), which the axis is there to
   /// split. Absent: none is.
   std::function<bool(mlir::Value)> isState;
+  /// Whether a value leaves the program as the new value of state that rests as it is made: in this
+  /// program nobody gathers it. Absent: none does.
+  std::function<bool(mlir::Value)> isUpdate;
   /// State whose split is given has it from another program's search, so that to bring it elsewhere
   /// costs what it costs where no split is given: as much as to keep it whole. What a person asked
   /// for may be no good for the axis, and is priced as any value.
@@ -86,9 +89,10 @@ struct AxisSearchOptions {
   /// optimizer wants gradients split like the parameter; getting there is priced.
   /// Absent, or nothing: any.
   std::function<std::optional<AxisSplit>(mlir::Value)> wanted;
-  /// Frontier states kept after each op. The search is exact as long as fewer are alive, which
-  /// holds for chains of blocks. Beyond them some are kept of each way in which the arguments that
-  /// are still to be read are split, which may pay only at the end of the program.
+  /// Frontier states kept after each op: the cheapest, with what it takes to combine the sums that
+  /// are due. The search is exact as long as fewer are alive, which holds for chains of blocks.
+  /// Beyond them some are kept of each way in which the arguments that are still to be read are
+  /// split, which may pay only at the end of the program.
   unsigned beam = 1024;
   /// Whether what one op led to is taken over where the same op meets the same frontiers again, as
   /// in a repeated block. Finds the same; without it only to be compared with.
@@ -119,13 +123,13 @@ struct AxisSearchResult {
 /// are dearer than any collective: a contraction or attention that every device repeats, and a
 /// weight that every device keeps whole; tables that are looked up count less, and vectors are too
 /// small to matter. So weights are split whenever they can be, and among the splits communication
-/// decides. A split result of the program is priced as if its reader gathered it, but is left
-/// split. State is not gathered: that would be FSDP, another axis's work. A whole value may join a
-/// sum that is still due.
+/// decides. A split result of the program is priced as if its reader gathered it, but for a new
+/// value of state, and is left split. State is not gathered: that would be FSDP, another axis's
+/// work. A whole value may join a sum that is still due.
 ///
 /// The search walks the ops once, in order, and keeps for each assignment of
 /// the values still alive the cheapest way to get there. What an op leads to depends on these, on
-/// what they cost beyond the cheapest, and on the op; where all are as once before, so is the
+/// what they cost beyond the first, and on the op; where all are as once before, so is the
 /// outcome, and from the third or so of equal blocks on nothing is searched.
 AxisSearchResult searchAxis(mlir::Block &program, const AxisSearchOptions &options);
 

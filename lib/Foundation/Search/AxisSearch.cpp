@@ -89,6 +89,7 @@ private:
   bool acquire(const SearchedValue &value, uint32_t &available, unsigned state, Entry &entry) const;
   bool finish(const SearchedValue &value, uint32_t &available, Entry &entry) const;
   Ticks distance(Frontier from, Frontier to) const;
+  Ticks sumsDue(Frontier frontier) const;
   std::vector<uint32_t> splitsOfArguments(Frontier frontier) const;
   Outcome prune(ArrayRef<Reached> reached, unsigned list);
   unsigned listOf(ArrayRef<SearchedValue *> list);
@@ -163,9 +164,9 @@ bool Search::acquire(const SearchedValue &value, uint32_t &available, unsigned s
 /// A result of the program: partial sums are combined, and whoever reads a
 /// split result must gather it, which costs but is not done here.
 bool Search::finish(const SearchedValue &value, uint32_t &available, Entry &entry) const {
-  if (available == 0)
-    return true;
   bool onlyPartial = available == kPartialBit;
+  if (available == 0 || (value.isUpdate && !onlyPartial))
+    return true;
   Entry gathered = entry;
   if (!acquire(value, available, 0, gathered))
     return isa<BlockArgument>(value.value);
@@ -423,6 +424,16 @@ Ticks Search::distance(Frontier from, Frontier to) const {
   return reached.cost;
 }
 
+/// What it takes to combine all sums that are due. Who has not paid for them looks cheaper than who
+/// has, and a beam would keep nobody else.
+Ticks Search::sumsDue(Frontier frontier) const {
+  Ticks due = 0;
+  for (auto [value, mask] : llvm::zip(live, frontier))
+    if (mask == kPartialBit)
+      due += value->allReduce.cost;
+  return due;
+}
+
 /// The states of the arguments alive, as a key. A table that is looked up at the start and is the
 /// output layer's weight at the end pays for its split only there.
 std::vector<uint32_t> Search::splitsOfArguments(Frontier frontier) const {
@@ -433,14 +444,18 @@ std::vector<uint32_t> Search::splitsOfArguments(Frontier frontier) const {
   return key;
 }
 
-/// Keeps the frontiers that can still lead to the best end: the `beam` cheapest, and of each way in
-/// which arguments are split a quarter of that, together at most four times `beam`.
+/// Keeps the frontiers that can still lead to the best end: the `beam` cheapest with the sums that
+/// are due, and of each way in which arguments are split a quarter of that, together at most four
+/// times `beam`.
 Outcome Search::prune(ArrayRef<Reached> reached, unsigned list) {
   FrontierTable &table = met.tables[list];
-  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, reached.size()));
-  llvm::sort(order, [&](unsigned a, unsigned b) {
-    return std::tie(reached[a].entry.cost, a) < std::tie(reached[b].entry.cost, b);
-  });
+  // By cost with what is due; of equals first what has paid least, which may find company.
+  SmallVector<std::tuple<Ticks, Ticks, unsigned>> order;
+  for (auto [index, way] : llvm::enumerate(reached)) {
+    Ticks due = table.sumsDue(way.frontier, [&](Frontier frontier) { return sumsDue(frontier); });
+    order.emplace_back(way.entry.cost + due, way.entry.cost, index);
+  }
+  llvm::sort(order);
   Outcome outcome{0, {}, 0};
   State next;
   next.list = list;
@@ -459,9 +474,9 @@ Outcome Search::prune(ArrayRef<Reached> reached, unsigned list) {
     }
     return false;
   };
-  for (unsigned index : order) {
+  for (auto [whole, paid, index] : order) {
     const Reached &way = reached[index];
-    Ticks cost = way.entry.cost - reached[order.front()].entry.cost;
+    Ticks cost = paid - std::get<1>(order.front());
     if (isDominated(way.frontier, cost))
       continue;
     unsigned kind =
@@ -494,7 +509,7 @@ AxisSearchResult Search::trace() {
   result.numOpsSearched = numSearched;
   result.rememberedBytes = mostBytes;
   SmallVector<unsigned> chosen(decisions.size());
-  // The cheapest frontier is the first.
+  // At the end nothing is alive: there is one frontier.
   unsigned entry = 0;
   for (int index = decisions.size() - 1; index >= 0; --index) {
     const Entry &way = decisions[index].outcome->entries[entry];

@@ -41,7 +41,7 @@ private:
 
 /// The cheapest known way to a frontier: from which of those before the op, and how the op runs.
 struct Entry {
-  Ticks cost = 0; ///< above that of the cheapest frontier before
+  Ticks cost = 0; ///< above that of the first frontier before
   /// What this op alone moves.
   double bytes = 0;
   unsigned collectives = 0;
@@ -64,7 +64,7 @@ public:
   size_t size() const { return frontiers.size(); }
   /// About so much memory it takes.
   size_t bytes() const {
-    constexpr size_t kKnown = 40; // a number in a hash table, and its kind
+    constexpr size_t kKnown = 56; // a number in a hash table, its kind, and the sums due
     return frontiers.bytes() + size() * kKnown + numDistances * sizeof(Ticks);
   }
   Frontier operator[](unsigned number) const { return frontiers[number]; }
@@ -84,6 +84,15 @@ public:
       kinds[number] =
           kindNumbers.try_emplace(key((*this)[number]), kindNumbers.size()).first->second;
     return kinds[number];
+  }
+
+  /// What `due` tells of a frontier, once it was told.
+  template <typename Due> Ticks sumsDue(unsigned number, Due due) {
+    if (number >= dueSums.size())
+      dueSums.resize(size(), kUnknown);
+    if (dueSums[number] == kUnknown)
+      dueSums[number] = due((*this)[number]);
+    return dueSums[number];
   }
 
   /// By frontier what it costs to make it of one; kUnknown: nobody has asked.
@@ -113,6 +122,7 @@ private:
   size_t numDistances = 0;
   std::map<std::vector<uint32_t>, unsigned> kindNumbers;
   std::vector<unsigned> kinds; // by frontier
+  std::vector<Ticks> dueSums;  // by frontier
 };
 
 /// Numbers for keys: one for all equal keys, in the order in which they are met.
@@ -131,7 +141,7 @@ private:
 
 /// All that decides how the search goes on behind an op, whatever the values are called: what is
 /// asked of those alive (the number of their list), the frontiers, and what each costs beyond the
-/// cheapest, which is the first.
+/// first.
 struct State {
   unsigned list = 0;
   std::vector<unsigned> frontiers; ///< numbers in the list's table

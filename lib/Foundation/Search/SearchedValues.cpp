@@ -26,7 +26,9 @@ std::optional<Move> SearchedValue::move(uint32_t available, unsigned to,
     if (from.kind == Kind::Replicated)
       candidate = &none;
     else if (from.kind == Kind::Partial)
-      candidate = wanted.kind == Kind::Sharded && sequenceParallel ? &reduceScatter : &allReduce;
+      candidate = wanted.kind != Kind::Sharded ? &allReduce
+                  : sequenceParallel           ? &reduceScatter
+                                               : &allReduceForParts;
     else if (wanted.kind == Kind::Sharded && wanted.dim != from.dim)
       candidate = &allToAll;
     if (!best || candidate->cost < best->cost)
@@ -48,7 +50,7 @@ void SearchedValue::describe(SmallVectorImpl<int64_t> &key) const {
   }
   auto optional = [](std::optional<unsigned> state) { return state ? int64_t(*state) : -1; };
   llvm::append_values(key, optional(fixed), optional(wanted), int64_t(existing), int64_t(leaves()),
-                      int64_t(isa<BlockArgument>(value)));
+                      int64_t(isUpdate), int64_t(isa<BlockArgument>(value)));
   for (const Move *move : {&allReduce, &reduceScatter, &allToAll, &allGather}) {
     appendTicks(key, move->cost);
     key.push_back(llvm::bit_cast<int64_t>(move->bytes));
@@ -66,6 +68,7 @@ SearchedValue &SearchedValues::of(Value value) {
     entry->fixed = candidates.fixedState(value);
     entry->wanted = candidates.wantedState(value);
     entry->existing = candidates.existingStates(value);
+    entry->isUpdate = options.isUpdate && options.isUpdate(value);
     setPrices(*entry);
   }
   return *entry;
@@ -79,6 +82,8 @@ void SearchedValues::setPrices(SearchedValue &value) {
     return Move{ticksOf(price.seconds), price.bytes, price.collectives};
   };
   value.allReduce = collective(TransitionKind::AllReduce, 1, 1);
+  value.allReduceForParts = value.allReduce;
+  value.allReduceForParts.cost -= 1;
   value.reduceScatter = collective(TransitionKind::ReduceScatter, 1, shard);
   value.allToAll = collective(TransitionKind::AllToAll, shard, shard);
   value.allGather = collective(TransitionKind::AllGather, shard, 1);

@@ -30,11 +30,16 @@ struct SearchedValue {
   uint32_t existing = 0;
   /// The collectives on the axis; to be asked by `move`.
   Move allReduce, reduceScatter, allToAll, allGather;
+  /// An all_reduce of which every device reads its part becomes a reduce_scatter where nobody reads
+  /// the whole: of equals it is the one to take, by one tick.
+  Move allReduceForParts;
   /// The penalty for keeping it whole on every device, if it is state.
   Ticks costOfWhole = 0;
   /// Of making a whole value partial (TransitionKind::Partialize), so that it joins a sum that is
   /// still due.
   Ticks costOfPartialize = 0;
+  /// It leaves the program as the new value of state that rests as it is made.
+  bool isUpdate = false;
   /// The last of the searched ops that reads it.
   mlir::Operation *lastReader = nullptr;
   /// Only others read it.

@@ -307,6 +307,52 @@ func.func @forward(%x: tensor<4x16x64xf32>, %up: tensor<64x256xf32>, %down: tens
   EXPECT_EQ(text(result.uses.lookup(add)[0]), "P");
 }
 
+// Who has not paid for a sum yet is not the cheapest: rather gather 64 columns than combine 256.
+TEST_F(AxisSearchTest, BeamCountsSumsThatAreDue) {
+  for (unsigned beam : {1, 1024}) {
+    AxisSearchOptions options(CostModel(Mesh{{{"tp", 4}}}), 0);
+    options.beam = beam;
+    options.fixed = [](Value value) {
+      auto argument = dyn_cast<BlockArgument>(value);
+      return argument && argument.getArgNumber() == 0
+                 ? std::optional(AxisSplit{AxisSplit::Kind::Sharded, 2, 1, 64})
+                 : std::nullopt;
+    };
+    AxisSearchResult result = search(R"mlir(
+func.func @forward(%x: tensor<4x16x64xf32>, %up: tensor<64x256xf32>) -> tensor<4x16xf32> {
+  %0 = nn.contract %x, %up lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+      : (tensor<4x16x64xf32>, tensor<64x256xf32>) -> tensor<4x16x256xf32>
+  %1 = nn.tanh %0 : (tensor<4x16x256xf32>) -> tensor<4x16x256xf32>
+  %2 = nn.reduce sum %1 dims = [2] : tensor<4x16x256xf32> -> tensor<4x16xf32>
+  return %2 : tensor<4x16xf32>
+})mlir",
+                                     std::move(options));
+    EXPECT_EQ(argument(result, 1), "1/1") << beam;
+    EXPECT_EQ(result.bytesMoved, 4 * 16 * 64 * 4 * 3.0 / 4 + 2 * 4 * 16 * 4 * 3.0 / 4) << beam;
+  }
+}
+
+// The new value of state rests as it is made; another result has a reader, who would gather it. The
+// one is not taken for the other.
+TEST_F(AxisSearchTest, UpdatesAreNotGathered) {
+  AxisSearchMemory memory;
+  for (bool isUpdate : {false, true}) {
+    AxisSearchOptions options(CostModel(Mesh{{{"tp", 4}}}), 0);
+    options.memory = &memory;
+    if (isUpdate)
+      options.isUpdate = [](Value value) { return !isa<BlockArgument>(value); };
+    AxisSearchResult result = search(R"mlir(
+func.func @forward(%x: tensor<64xf32>, %mean: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = nn.tanh %x : (tensor<64xf32>) -> tensor<64xf32>
+  %1 = nn.add %mean, %0 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %1 : tensor<64xf32>
+})mlir",
+                                     std::move(options));
+    EXPECT_EQ(argument(result, 1), isUpdate ? "0/1" : "R");
+    EXPECT_EQ(result.numCollectives, 0u);
+  }
+}
+
 // What is made of constants alone is split as its searched readers are; without any it is whole.
 TEST_F(AxisSearchTest, WhatIsMadeOfConstantsIsSplitAsRead) {
   AxisSearchResult result = search(R"mlir(
