@@ -4,6 +4,8 @@
 
 #include "weft/Pipeline/Simulate.h"
 
+#include <limits>
+#include <map>
 #include <tuple>
 
 using namespace weft;
@@ -26,7 +28,7 @@ public:
     std::vector<std::vector<Step>> lists(timed.size());
     for (auto [stage, steps] : llvm::enumerate(timed)) {
       llvm::sort(steps);
-      for (auto [end, turn, number, step] : steps)
+      for (auto [end, read, turn, number, step] : steps)
         lists[stage].push_back(step);
     }
     addLate(lists);
@@ -34,14 +36,19 @@ public:
   }
 
 private:
-  /// When it ends, its turn among actions that end together, and its number within: -1 is the
-  /// action, others are crossings.
-  using Timed = std::tuple<double, size_t, int64_t, Step>;
+  /// When the action ends; when what it sends is read; its turn among those that agree in both, and
+  /// the number within: -1 is the action, others are crossings.
+  using Timed = std::tuple<double, double, size_t, int64_t, Step>;
 
   void addActions() {
     pipeline::Costs costs;
     costs.chunks.resize(schedule.place.size());
     std::optional<pipeline::Timing> timing = pipeline::simulate(schedule, costs);
+    for (auto [actions, starts] : llvm::zip_equal(schedule.ranks, timing->start))
+      for (auto [action, start] : llvm::zip_equal(actions, starts))
+        if (action.kind != pipeline::Kind::Weight)
+          startOf[{action.kind == pipeline::Kind::Forward, action.chunk, action.microbatch}] =
+              start;
     pipeline::Walk walk(schedule.place, schedule.microbatches);
     size_t turn = 0;
     walk.run(schedule, [&](size_t stage, size_t position, const pipeline::Action &action) {
@@ -55,8 +62,9 @@ private:
     int64_t chunk = turnOf[size_t(action.chunk)];
     if (!isForward && !loop.hasBackward)
       return;
+    double read = readingOf(action);
     auto add = [&](int64_t section) {
-      timed[size_t(stage)].push_back({end, turn, -1, {section, action.microbatch}});
+      timed[size_t(stage)].push_back({end, read, turn, -1, {section, action.microbatch}});
     };
     if (isForward)
       add(loop.forward(chunk));
@@ -71,7 +79,18 @@ private:
           crossing.after == (isForward ? loop.forward(chunk) : loop.backward(chunk)))
         for (int64_t side : {crossing.from, crossing.to})
           timed[size_t(side)].push_back(
-              {end, turn, int64_t(number), {crossing.section, action.microbatch}});
+              {end, read, turn, int64_t(number), {crossing.section, action.microbatch}});
+  }
+
+  /// When what an action makes for another chunk is read. What is made at the same time crosses in
+  /// the order in which it is read: who reads first would wait for both.
+  double readingOf(const pipeline::Action &action) const {
+    bool isForward = action.kind == pipeline::Kind::Forward;
+    auto reader =
+        action.kind == pipeline::Kind::Weight
+            ? startOf.end()
+            : startOf.find({isForward, action.chunk + (isForward ? 1 : -1), action.microbatch});
+    return reader == startOf.end() ? std::numeric_limits<double>::infinity() : reader->second;
   }
 
   void addLate(std::vector<std::vector<Step>> &lists) {
@@ -90,6 +109,8 @@ private:
   const LoopSections &loop;
   const pipeline::Schedule &schedule;
   std::vector<int64_t> turnOf; ///< of chunks: how many of the same rank are before
+  /// Of passes: forward or not, chunk, microbatch.
+  std::map<std::tuple<bool, int32_t, int32_t>, double> startOf;
   std::vector<std::vector<Timed>> timed;
 };
 

@@ -48,10 +48,10 @@ module attributes {dist.mesh = #mesh, weft.model = "m.onnx"} {
 // GPIPE: steps [5, 0, 5, 1, 1, 0, 5, 2, 1, 1, 1, 2, 2, 0, 6, 0, 2, 1, 6, 1, 2, 2, 6, 2]
 
 // Where a schedule puts them elsewhere, gradients of weights are a section of their own (3).
-// ZERO: steps [1, 0, 5, 0, 1, 1, 5, 1, 6, 0, 6, 1, 3, 0, 1, 2, 5, 2, 3, 1, 6, 2, 3, 2]
+// ZERO: steps [1, 0, 5, 0, 1, 1, 5, 1, 6, 0, 6, 1, 3, 0, 1, 2, 5, 2, 6, 2, 3, 1, 3, 2]
 // ZERO: nn.role = "weight_gradient"
 // ZERO: } {dist.actions = {"1" = "F0", "2" = "B0", "3" = "W0", "5" = "F0", "6" = "B1"}
-// ZERO: steps [5, 0, 5, 1, 1, 0, 2, 0, 6, 0, 1, 1, 2, 1, 6, 1, 3, 0, 5, 2, 1, 2, 2, 2, 6, 2, 3, 1, 3, 2]
+// ZERO: steps [5, 0, 5, 1, 1, 0, 2, 0, 6, 0, 1, 1, 2, 1, 6, 1, 5, 2, 3, 0, 1, 2, 2, 2, 6, 2, 3, 1, 3, 2]
 // ZERO: dist.section = 3 : i64, nn.role = "weight_gradient"
 // ZERO: dist.section = 2 : i64, nn.role = "input_gradient"
 func.func @step(%x: !x {nn.name = "x"}, %s: !x {nn.name = "s"}, %w0: !w0 {nn.name = "w0", nn.initial = 0.0 : f32}, %w1: !w1 {nn.name = "w1", nn.initial = 0.0 : f32})
