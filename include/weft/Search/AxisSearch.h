@@ -123,9 +123,9 @@ struct AxisSearchResult {
 /// are dearer than any collective: a contraction or attention that every device repeats, and a
 /// weight that every device keeps whole; tables that are looked up count less, and vectors are too
 /// small to matter. So weights are split whenever they can be, and among the splits communication
-/// decides. A split result of the program is priced as if its reader gathered it, but for a new
-/// value of state, and is left split. State is not gathered: that would be FSDP, another axis's
-/// work. A whole value may join a sum that is still due.
+/// decides. A split result of the program is priced as if its reader gathered it, unless it is the
+/// new value of state (isUpdate), and left split. State is not gathered: that would be FSDP, work
+/// of another axis. A whole value may join a sum that is still due.
 ///
 /// The search walks the ops once, in order, and keeps for each assignment of
 /// the values still alive the cheapest way to get there. What an op leads to depends on these, on
