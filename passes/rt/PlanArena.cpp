@@ -4,6 +4,7 @@
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/Lifetimes.h"
 #include "passes/rt/Passes.h"
+#include "passes/rt/TakenBytes.h"
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Target/Target.h"
 
@@ -25,103 +26,6 @@ int64_t alignedBytes(MemRefType type, int64_t alignment) {
   return llvm::alignTo(std::max<int64_t>(weft::bytesOf(type), 1), alignment);
 }
 
-/// Bytes [first, second).
-using Range = std::pair<int64_t, int64_t>;
-
-/// Ranges of bytes that neither overlap nor touch, in order.
-class Ranges {
-public:
-  ArrayRef<Range> list() const { return ranges; }
-
-  /// False if all of it was there.
-  bool insert(Range added) {
-    // The first that does not end before it.
-    auto *from = llvm::partition_point(
-        ranges, [&](const Range &range) { return range.second < added.first; });
-    if (from != ranges.end() && from->first <= added.first && added.second <= from->second)
-      return false;
-    auto *to = from;
-    for (; to != ranges.end() && to->first <= added.second; ++to)
-      added = {std::min(added.first, to->first), std::max(added.second, to->second)};
-    if (from == to) {
-      ranges.insert(from, added);
-    } else {
-      *from = added;
-      ranges.erase(from + 1, to);
-    }
-    return true;
-  }
-
-private:
-  SmallVector<Range, 1> ranges;
-};
-
-/// The bytes that buffers take over time, in a tree of intervals of commands. Each interval has the
-/// bytes that some buffer takes throughout, and those that are taken at any moment of it. As what
-/// lies side by side is one range, what is taken during a life is told by a few ranges of few
-/// intervals, however many buffers are alive in it.
-class Taken {
-public:
-  explicit Taken(int64_t commands) {
-    while (leaves < commands)
-      leaves *= 2;
-    throughout.resize(2 * leaves);
-    ever.resize(2 * leaves);
-  }
-
-  void insert(Range bytes, int64_t first, int64_t last) {
-    forEachInterval(first, last, [&](int64_t interval) {
-      throughout[interval].insert(bytes);
-      // An interval has what is in its halves, so where all is known it is known further up.
-      while (interval > 0 && ever[interval].insert(bytes))
-        interval /= 2;
-    });
-  }
-
-  /// What is taken at any moment of [first, last], in no order; ranges may overlap.
-  std::vector<Range> during(int64_t first, int64_t last) const {
-    std::vector<Range> found;
-    forEachInterval(first, last,
-                    [&](int64_t interval) { llvm::append_range(found, ever[interval].list()); });
-    // Buffers that live on beyond the intervals of this life.
-    for (int64_t l = first + leaves, r = last + leaves; r > 0; l /= 2, r /= 2) {
-      llvm::append_range(found, throughout[r].list());
-      if (l != r)
-        llvm::append_range(found, throughout[l].list());
-    }
-    return found;
-  }
-
-private:
-  /// The fewest intervals that are [first, last].
-  void forEachInterval(int64_t first, int64_t last, llvm::function_ref<void(int64_t)> each) const {
-    for (int64_t l = first + leaves, r = last + leaves + 1; l < r; l /= 2, r /= 2) {
-      if (l % 2 == 1)
-        each(l++);
-      if (r % 2 == 1)
-        each(--r);
-    }
-  }
-
-  int64_t leaves = 1;
-  std::vector<Ranges> throughout, ever;
-};
-
-/// The first byte of the smallest gap between `taken` that holds `bytes`, or behind it all.
-int64_t findPlace(int64_t base, int64_t bytes, std::vector<Range> taken) {
-  llvm::sort(taken);
-  int64_t cursor = base, best = -1, bestGap = INT64_MAX;
-  for (auto [begin, end] : taken) {
-    int64_t gap = begin - cursor;
-    if (gap >= bytes && gap < bestGap) {
-      best = cursor;
-      bestGap = gap;
-    }
-    cursor = std::max(cursor, end);
-  }
-  return best >= 0 ? best : cursor;
-}
-
 /// A routine whose buffers lie at the same bytes in all its calls.
 struct RoutinePlan {
   explicit RoutinePlan(ProgramOp routine)
@@ -132,14 +36,14 @@ struct RoutinePlan {
 
   /// Forgets what was placed.
   void clear() {
-    own = Taken(size());
-    callers = Taken(size());
+    own = TakenBytes(size());
+    callers = TakenBytes(size());
   }
 
   ProgramOp routine;
   Lifetimes lifetimes;
-  Taken own;     // by its buffers, over its commands
-  Taken callers; // by what is in use in its callers during a call, be it any of them
+  TakenBytes own;     // by its buffers, over its commands
+  TakenBytes callers; // by what is in use in its callers during a call, be it any of them
   int64_t low = INT64_MAX, high = 0;
 };
 
@@ -148,7 +52,7 @@ struct ProgramPlan {
   ProgramPlan(ProgramOp program) : program(program), lifetimes(program), taken(0) {}
 
   /// Forgets what was placed.
-  void clear() { taken = Taken(moments.size()); }
+  void clear() { taken = TakenBytes(moments.size()); }
 
   /// Of the moments at which lives begin and end, those within one: lives meet where these do.
   std::pair<int64_t, int64_t> momentsIn(std::pair<int64_t, int64_t> life) const {
@@ -180,7 +84,7 @@ struct ProgramPlan {
   ProgramOp program;
   Lifetimes lifetimes;
   std::vector<int64_t> moments; // at which its own buffers' lives begin and end, ascending
-  Taken taken;                  // by these, over the moments
+  TakenBytes taken;             // by these, over the moments
   llvm::MapVector<RoutinePlan *, SmallVector<int64_t>> calls; // where they start
   int64_t portsEnd = 0;                                       // they stand first
   int64_t peak = 0;
@@ -372,11 +276,14 @@ private:
     for (Operation *op : opaque) {
       auto routine = cast<ProgramOp>(op);
       Lifetimes lifetimes(routine);
-      Taken taken(lifetimes.order().size());
+      TakenBytes taken(lifetimes.order().size());
       int64_t end = 0;
       for (auto buffer : routine.getOps<BufferOp>()) {
         auto [first, last] = live(buffer, lifetimes);
-        int64_t bytes = bytesOf(buffer), offset = findPlace(0, bytes, taken.during(first, last));
+        int64_t bytes = bytesOf(buffer);
+        Gaps gaps(0, bytes);
+        taken.subtractFrom(gaps, first, last);
+        int64_t offset = gaps.smallest();
         buffer.setOffset(offset);
         taken.insert({offset, offset + bytes}, first, last);
         end = std::max(end, offset + bytes);
@@ -424,7 +331,7 @@ private:
     plan.moments.erase(llvm::unique(plan.moments), plan.moments.end());
   }
 
-  void take(Range bytes, ProgramPlan &plan, std::pair<int64_t, int64_t> life) {
+  void take(ByteRange bytes, ProgramPlan &plan, std::pair<int64_t, int64_t> life) {
     auto [first, last] = plan.momentsIn(life);
     plan.taken.insert(bytes, first, last);
     plan.forEachCalled(life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
@@ -435,11 +342,12 @@ private:
   int64_t placeInProgram(const Item &item) {
     ProgramPlan &plan = *item.program;
     auto [begin, end] = plan.momentsIn(item.life);
-    std::vector<Range> taken = plan.taken.during(begin, end);
+    Gaps gaps(base, item.bytes);
+    plan.taken.subtractFrom(gaps, begin, end);
     plan.forEachCalled(item.life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
-      llvm::append_range(taken, routine.own.during(first, last));
+      routine.own.subtractFrom(gaps, first, last);
     });
-    int64_t offset = findPlace(base, item.bytes, std::move(taken));
+    int64_t offset = gaps.smallest();
     take({offset, offset + item.bytes}, plan, item.life);
     return offset;
   }
@@ -447,9 +355,10 @@ private:
   int64_t placeInRoutine(const Item &item) {
     RoutinePlan &plan = *item.routine;
     auto [first, last] = item.life;
-    std::vector<Range> taken = plan.own.during(first, last);
-    llvm::append_range(taken, plan.callers.during(first, last));
-    int64_t offset = findPlace(base, item.bytes, std::move(taken));
+    Gaps gaps(base, item.bytes);
+    plan.own.subtractFrom(gaps, first, last);
+    plan.callers.subtractFrom(gaps, first, last);
+    int64_t offset = gaps.smallest();
     plan.own.insert({offset, offset + item.bytes}, first, last);
     return offset;
   }
