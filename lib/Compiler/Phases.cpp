@@ -188,12 +188,13 @@ struct OnStages : weft::impl::WeftOnStagesBase<OnStages> {
   }
 
   void runOnOperation() override {
-    auto stages = llvm::to_vector(getOperation().getOps<ModuleOp>());
-    if (stages.empty())
-      stages.push_back(getOperation());
-    for (ModuleOp stage : stages)
-      if (failed(runPipeline(passes, stage)))
-        return signalPassFailure();
+    OpPassManager whole(ModuleOp::getOperationName());
+    // Stages know of no other, so that they are compiled beside each other.
+    bool isCut = !getOperation().getOps<ModuleOp>().empty();
+    if (isCut)
+      whole.nest<ModuleOp>() = passes;
+    if (failed(runPipeline(isCut ? whole : passes, getOperation())))
+      signalPassFailure();
   }
 
 private:
