@@ -35,16 +35,14 @@ public:
 
   std::vector<int64_t> run() {
     auto longer = [](double a, double b) { return std::max(a, b); };
-    double least = best(kNever, longer, [&](size_t piece, size_t begin, size_t end) {
-                     return between(piece, begin, end);
-                   }).first;
+    auto whole = [&](size_t piece, size_t begin, size_t end) { return between(piece, begin, end); };
+    double least = best(kNever, longer, whole, [](double computing) { return computing; }).first;
     if (least == kNever)
       return {};
     auto sum = [](double a, double b) { return a + b; };
+    auto receiving = [&](size_t piece, size_t begin, size_t) { return received(piece, begin); };
     std::vector<size_t> ends =
-        best(kStageSlack * least, sum, [&](size_t piece, size_t begin, size_t) {
-          return received(piece, begin);
-        }).second;
+        best(kStageSlack * least, sum, receiving, [](double) { return 0.0; }).second;
     std::vector<int64_t> chunkOf;
     for (auto [chunk, end] : llvm::enumerate(ends))
       chunkOf.resize(end, chunk);
@@ -67,9 +65,11 @@ private:
   }
 
   /// The least that the pieces come to, and where they end, if each takes at most `limit` seconds
-  /// and counts for what `price` says, joined by `join`.
-  template <typename Join, typename Price>
-  std::pair<double, std::vector<size_t>> best(double limit, Join join, Price price) const {
+  /// and counts for what `price` says, joined by `join`; `atLeast` says what a piece that computes
+  /// so long counts for at least, so that no earlier begin is tried than may be better.
+  template <typename Join, typename Price, typename AtLeast>
+  std::pair<double, std::vector<size_t>> best(double limit, Join join, Price price,
+                                              AtLeast atLeast) const {
     size_t count = line.size();
     std::vector<double> before(count + 1, kNever), now;
     std::vector<std::vector<size_t>> begins;
@@ -79,7 +79,8 @@ private:
       std::vector<size_t> &from = begins.emplace_back(count + 1, 0);
       for (size_t end = piece + 1; end <= count; ++end)
         for (size_t begin = end; begin-- > piece;) {
-          if (sums[end] - sums[begin] > limit || !isAllowed(piece, begin))
+          double computing = sums[end] - sums[begin];
+          if (computing > limit || atLeast(computing) >= now[end] || !isAllowed(piece, begin))
             break;
           double total = join(before[begin], price(piece, begin, end));
           if (between(piece, begin, end) <= limit && total < now[end]) {
