@@ -83,6 +83,8 @@ if [ "$runs" -gt 0 ]; then
       time_of "$layers layers, M=$m, dp=2,tp=2, ZeRO-1" "growth-$layers" --bind batch=128,seq=64 --microbatches $m $split $train
     done
   done
+  # shellcheck disable=SC2086
+  time_of "96 layers, M=64, pp=8" growth-96 --bind batch=128,seq=64 --microbatches 64 --mesh pp=8 $train
   time_of "GPT-2 small, dp=2,tp=2" growth-small --bind batch=4,seq=128 --mesh dp=2,tp=2
 fi
 
@@ -102,6 +104,7 @@ for more in "" ", dp=2,tp=2, ZeRO-1"; do
   goal "seconds, M=64 by M=1, 24 layers$more" "$(ratio "${seconds[24 layers, M=1$more]}" "${seconds[24 layers, M=64$more]}")" 1.2
 done
 if [ "$runs" -gt 0 ]; then
+  goal "seconds, pp=8 by one stage, 96 layers, M=64" "$(ratio "${seconds[96 layers, M=64]}" "${seconds[96 layers, M=64, pp=8]}")" 1.5
   goal "seconds, 96 layers, M=64, dp=2,tp=2, ZeRO-1" "${seconds[96 layers, M=64, dp=2,tp=2, ZeRO-1]}" 60
   goal "seconds, GPT-2 small, dp=2,tp=2" "${seconds[GPT-2 small, dp=2,tp=2]}" 10
 fi
