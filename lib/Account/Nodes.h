@@ -3,7 +3,7 @@
 #ifndef WEFT_LIB_ACCOUNT_NODES_H
 #define WEFT_LIB_ACCOUNT_NODES_H
 
-#include "passes/rt/FusionChoice.h"
+#include "passes/rt/fusion/FusionChoice.h"
 #include "weft/Cost/StepAccount.h"
 #include "weft/Sharding/TransitionOpInterface.h"
 

@@ -6,7 +6,7 @@
 #include "Compress.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
-#include "passes/dist/StageSchedule.h"
+#include "passes/dist/stages/StageSchedule.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Pipeline/Generate.h"

@@ -7,7 +7,7 @@
 #include "Comparisons.h"
 #include "Finalists.h"
 #include "NeededAxes.h"
-#include "passes/dist/DeviceSpecs.h"
+#include "passes/dist/devices/DeviceSpecs.h"
 #include "weft/Choosing/Failure.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Planning/Sampler.h"

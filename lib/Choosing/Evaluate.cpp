@@ -5,7 +5,7 @@
 #include "ProfileAccount.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
-#include "passes/dist/StageSchedule.h"
+#include "passes/dist/stages/StageSchedule.h"
 #include "weft/Account/ProgramAccount.h"
 #include "weft/Choosing/Failure.h"
 #include "weft/Cost/CostModel.h"

@@ -3,7 +3,7 @@
 #include "Finalists.h"
 
 #include "ApplyLayout.h"
-#include "passes/dist/DeviceSpecs.h"
+#include "passes/dist/devices/DeviceSpecs.h"
 #include "weft/Account/ProgramAccount.h"
 #include "weft/Choosing/Evaluate.h"
 #include "weft/Choosing/Failure.h"

@@ -3,7 +3,7 @@
 #ifndef WEFT_LIB_CHOOSING_NEEDEDAXES_H
 #define WEFT_LIB_CHOOSING_NEEDEDAXES_H
 
-#include "passes/dist/PlacementRule.h"
+#include "passes/dist/placement/PlacementRule.h"
 #include "weft/Planner/Layout.h"
 
 namespace weft::choosing {

@@ -5,8 +5,8 @@
 
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/dist/IR/ScheduleAttrs.h"
-#include "passes/dist/ScheduleRating.h"
-#include "passes/dist/StageSchedule.h"
+#include "passes/dist/stages/ScheduleRating.h"
+#include "passes/dist/stages/StageSchedule.h"
 
 #include <limits>
 

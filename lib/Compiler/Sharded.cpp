@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Compiler/Pipelines.h"
 
-#include "passes/dist/AssignAxis.h"
+#include "passes/dist/placement/AssignAxis.h"
 #include "weft/Compiler/Phases.h"
 #include "weft/Compiler/StageAxis.h"
 

@@ -3,7 +3,7 @@
 #include "AskPlanner.h"
 
 #include "Report.h"
-#include "passes/dist/StageSchedule.h"
+#include "passes/dist/stages/StageSchedule.h"
 #include "weft/Choosing/Evaluate.h"
 #include "weft/Choosing/Failure.h"
 #include "weft/Cost/CostModel.h"

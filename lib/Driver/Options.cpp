@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Options.h"
 #include "TextFile.h"
-#include "passes/dist/OpCosts.h"
-#include "passes/dist/StageChoice.h"
-#include "passes/dist/StageSchedule.h"
+#include "passes/dist/stages/OpCosts.h"
+#include "passes/dist/stages/StageChoice.h"
+#include "passes/dist/stages/StageSchedule.h"
 #include "weft/Cost/Cluster.h"
 #include "weft/Pipeline/Check.h"
 #include "weft/Pipeline/Generate.h"

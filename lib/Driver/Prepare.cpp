@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 #include "dialects/onnx/IR/Onnx.h"
-#include "passes/dist/DeviceSpecs.h"
+#include "passes/dist/devices/DeviceSpecs.h"
 #include "passes/onnx/OnnxToNn.h"
 #include "weft/Compiler/StageAxis.h"
 #include "weft/Cost/CostModel.h"

@@ -217,7 +217,7 @@ def DistInsertReshards : Dist_Pass<"dist-insert-reshards"> {
     Candidates are the splits that its operands, or the request for its results,
     imply. `dist.operands` settles the choice. A partial result is reduced at
     once unless its request says otherwise, or its only reader can add up the parts as well. Over microbatches addends of a gradient that are
-    made far from each other, as those of tied weights, are summed up each where it is made (passes/dist/FarAddends.h).
+    made far from each other, as those of tied weights, are summed up each where it is made (passes/dist/partition/FarAddends.h).
     Arguments with `dist.used` are resharded before their first user: parameters apart for forward and gradient ops, so that they
     need not be kept between; the optimizer reads them as stored. Ops without the interface run whole on every device, with a remark.
 
@@ -281,7 +281,7 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
            "Where chunks begin: the first node of each but the first (REGEX;REGEX), or how many of the model's equal blocks each has "
            "(blocks:5,7); default: about equal seconds; set it where measured times are others">,
     Option<"stageCosts", "stage-costs", "std::string", "\"\"",
-           "Seconds of nodes (the text of passes/dist/OpCosts.h); default: the model of costs; set it where measured times are others">];
+           "Seconds of nodes (the text of passes/dist/stages/OpCosts.h); default: the model of costs; set it where measured times are others">];
 }
 
 def DistPartition : Dist_Pass<"dist-partition"> {

@@ -3,8 +3,8 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
-#include "passes/dist/AlikeOps.h"
 #include "passes/dist/OpQueries.h"
+#include "passes/dist/placement/AlikeOps.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/IR/Verifier.h"

@@ -1,8 +1,8 @@
 // Kernels that may overwrite what they read, and who reads a value.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/InPlace.h"
-#include "passes/rt/CommandBuilder.h"
-#include "passes/rt/FusionChoice.h"
+#include "passes/rt/commands/CommandBuilder.h"
+#include "passes/rt/fusion/FusionChoice.h"
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/KernelAttributes.h"

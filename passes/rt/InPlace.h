@@ -5,7 +5,7 @@
 
 #include "dialects/nn/IR/NnProgram.h"
 #include "dialects/rt/IR/Rt.h"
-#include "passes/rt/Routines.h"
+#include "passes/rt/routines/Routines.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"

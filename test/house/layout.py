@@ -45,7 +45,7 @@ def check_names(root, files):
             continue
         group = os.path.basename(folder) + "-"
         subjects = [re.sub(r"(?<=[a-z])(?=[A-Z])", "-", pathlib.Path(other).stem).lower()
-                    for other in files if other.endswith(".cpp") and os.path.dirname(other) == folder]
+                    for other in files if other.endswith(".cpp") and other.startswith(folder + "/")]
         if f"{folder}/Passes.td" in files:
             subjects += [flag.removeprefix(group) for flag in flags_of((root / folder / "Passes.td").read_text())]
         if not test.startswith(tuple(subjects)):

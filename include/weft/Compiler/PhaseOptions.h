@@ -3,7 +3,7 @@
 #ifndef WEFT_COMPILER_PHASEOPTIONS_H
 #define WEFT_COMPILER_PHASEOPTIONS_H
 
-#include "passes/dist/PlacementRule.h"
+#include "passes/dist/placement/PlacementRule.h"
 #include "passes/nn/step/TrainingSpec.h"
 #include "passes/onnx/OnnxToNn.h"
 #include "weft/Cost/Recompute.h"
@@ -58,8 +58,8 @@ struct PhaseOptions {
   std::string schedule;
   /// Where its chunks begin, as dist::cutAsSaid reads it; "": where that takes the least time.
   std::string stages;
-  /// How long nodes take, for the cut and the schedule: the text of passes/dist/OpCosts.h; "": what
-  /// the model of costs says.
+  /// How long nodes take, for the cut and the schedule: the text of passes/dist/stages/OpCosts.h;
+  /// "": what the model of costs says.
   std::string stageCosts;
   /// Parts that the batch is taken in.
   int64_t microbatches = 1;

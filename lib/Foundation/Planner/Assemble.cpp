@@ -135,10 +135,10 @@ private:
   }
 
   /// What is read before the blocks and behind them has its gradient from both. Over microbatches
-  /// these addends are accumulated apart and added once a step (passes/dist/FarAddends.h), unless
-  /// their sum is reduced in every microbatch. To the stage of the first chunk goes what the last
-  /// one's has, if that is another, and back what the sum comes to; once a step all stages come to
-  /// that, as to a collective.
+  /// these addends are accumulated apart and added once a step
+  /// (passes/dist/partition/FarAddends.h), unless their sum is reduced in every microbatch. To the
+  /// stage of the first chunk goes what the last one's has, if that is another, and back what the
+  /// sum comes to; once a step all stages come to that, as to a collective.
   void addShared(cost::Chunk &chunk, size_t number) const {
     const std::vector<int32_t> &place = account.schedule.place;
     bool isFirst = number == 0, isLast = number + 1 == place.size();

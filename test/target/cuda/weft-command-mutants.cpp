@@ -10,9 +10,9 @@
 // mutant means is judged without the pass: whether all that shares bytes is ordered, and what
 // outputs and states hold in the end, byte by byte, as terms of the commands that made it. Prints a
 // line a kind of change.
-#include "passes/rt/Lifetimes.h"
-#include "passes/rt/MemoryTrace.h"
 #include "passes/rt/Passes.h"
+#include "passes/rt/memory/Lifetimes.h"
+#include "passes/rt/verify/MemoryTrace.h"
 #include "weft/Registration/Registration.h"
 
 #include "mlir/IR/Verifier.h"

@@ -3,7 +3,7 @@
 #include "weft/Compiler/Compilation.h"
 
 #include "dialects/rt/IR/Rt.h"
-#include "passes/rt/Lifetimes.h"
+#include "passes/rt/memory/Lifetimes.h"
 #include "python_free_frontend/builders/Builders.h"
 
 #include "llvm/Support/FileSystem.h"

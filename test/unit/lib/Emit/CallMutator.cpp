@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CallMutator.h"
 
-#include "passes/rt/Lifetimes.h"
+#include "passes/rt/memory/Lifetimes.h"
 
 using namespace mlir;
 using namespace weft;

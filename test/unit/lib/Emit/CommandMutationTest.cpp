@@ -7,8 +7,8 @@
 #include "StepPrograms.h"
 
 #include "dialects/rt/IR/Rt.h"
-#include "passes/rt/Lifetimes.h"
 #include "passes/rt/Passes.h"
+#include "passes/rt/memory/Lifetimes.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"

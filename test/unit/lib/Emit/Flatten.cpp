@@ -3,8 +3,8 @@
 #include "Flatten.h"
 
 #include "dialects/rt/IR/Rt.h"
-#include "passes/rt/Lifetimes.h"
-#include "passes/rt/Routines.h"
+#include "passes/rt/memory/Lifetimes.h"
+#include "passes/rt/routines/Routines.h"
 
 #include "mlir/IR/IRMapping.h"
 

@@ -1,6 +1,6 @@
 // Accesses that nothing orders, against each pair of commands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/rt/LastUses.h"
+#include "passes/rt/verify/LastUses.h"
 
 #include "gtest/gtest.h"
 

@@ -1,6 +1,6 @@
 // Names of nodes in routines that several parts of a model share.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/rt/RoutineNames.h"
+#include "passes/rt/routines/RoutineNames.h"
 
 #include "gtest/gtest.h"
 

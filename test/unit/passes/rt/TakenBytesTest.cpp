@@ -1,6 +1,6 @@
 // Where a buffer finds room, against each byte at each moment.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/rt/TakenBytes.h"
+#include "passes/rt/memory/TakenBytes.h"
 
 #include "gtest/gtest.h"
 
