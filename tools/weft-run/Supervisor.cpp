@@ -132,6 +132,16 @@ bool Supervisor::aRankCame() const {
   return false;
 }
 
+/// Whether all ranks came, and ended in good order.
+bool Supervisor::haveAllLeft() const {
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
+    Presence presence = job.board.slot(rank).presence.load();
+    if (presence != Presence::Leaving && presence != Presence::Gone)
+      return false;
+  }
+  return true;
+}
+
 Outcome Supervisor::run() {
   stoppedSince.resize(size_t(job.board.ranks()));
   watched.resize(size_t(job.board.ranks()));
@@ -178,8 +188,10 @@ void Supervisor::noteDeath(size_t child, pid_t pid, int result) {
   }
   Death death{int64_t(child), pid, WIFSIGNALED(result) ? WTERMSIG(result) : 0,
               WIFEXITED(result) ? WEXITSTATUS(result) : 0, sinceBoot()};
-  bool stopped = asked > 0 && death.code > 128;
-  heeded |= stopped;
+  // A rank that was sent the signal itself stops all in good order, too.
+  bool stopped = death.code > 128;
+  if (stopped)
+    heeded = death.code - 128;
   if (death.signal == 0 && (death.code == 0 || stopped))
     return;
   if (!ended)
@@ -399,7 +411,7 @@ Outcome Supervisor::verdict() const {
     return {own->code.load(), own->text};
   if (wasWished()) {
     // Unless the wish came in the last step, and all was done.
-    bool stopped = ended || heeded || (job.inOneProcess && !deaths.empty());
+    bool stopped = ended || heeded != 0 || (job.inOneProcess && !deaths.empty());
     int code = WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult) : WTERMSIG(launcherResult);
     return {stopped || code != 0 ? 128 + signal : 0, ""};
   }
@@ -423,6 +435,8 @@ Outcome Supervisor::verdict() const {
     return verdictOnDeaths();
   if (isStuck || (failing && ended && launcherResult == 0))
     return {int(StatusCode::Hang), stoppedRanks()};
+  if (heeded != 0)
+    return {128 + heeded, ""};
   return job.underMpirun && launcherResult != 0 ? verdictOnLauncher() : Outcome();
 }
 
@@ -457,7 +471,8 @@ Outcome Supervisor::verdictOnLauncher() const {
       WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult) : 128 + WTERMSIG(launcherResult);
   if (code == 127)
     return {int(StatusCode::UserError), "mpirun is not installed; use --comm tcp or inproc"};
-  if (code == int(StatusCode::UserError) || code == int(StatusCode::Usage) ||
+  bool stopped = (code == 128 + SIGINT || code == 128 + SIGTERM) && haveAllLeft();
+  if (stopped || code == int(StatusCode::UserError) || code == int(StatusCode::Usage) ||
       code == int(StatusCode::Internal))
     return {code, ""};
   return {int(StatusCode::RankFailed),

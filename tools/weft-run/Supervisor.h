@@ -83,6 +83,7 @@ private:
   bool aRankIsLeft() const;
   bool onlyStoppedAreLeft() const;
   bool aRankCame() const;
+  bool haveAllLeft() const;
   double timeout() const;
   bool launcherIsStopped() const;
   const BoardSlot *toldFailure(bool consequence, bool hang) const;
@@ -105,7 +106,7 @@ private:
   int signal = 0; // the last one
   bool failing = false, ended = false;
   bool isStuck = false; // that is why: ranks stay stopped, or never come
-  bool heeded = false;  // a rank ended because of that
+  int heeded = 0;       // the signal for which a rank ended in good order
   Clock::time_point started = Clock::now(), failedAt, looked;
   Clock::time_point aloneSince; // mpirun is, after a failure
   std::vector<Clock::time_point> stoppedSince;

@@ -71,7 +71,7 @@ lose() {
   timeout 60 "$run" --comm nccl --timeout 2 "$two" --data-tokens "$text:byte" --steps 100000000 --log-every 1000000 \
     --log "$work/lost.jsonl" >"$work/told" 2>&1 &
   local job=$! begin code
-  timeout 60 sh -c "until grep -qs '^.\"step\":10,' '$work/lost.jsonl'; do sleep 0.02; done"
+  comes "grep -qs '^.\"step\":10,' '$work/lost.jsonl'"
   begin=$EPOCHREALTIME
   kill -"$1" "$(rank_pid "$two" tcp 1)"
   wait $job

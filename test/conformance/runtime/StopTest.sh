@@ -14,7 +14,7 @@ forever=(--data-tokens "$text:byte" --steps 100000000)
 # The sample's 1000th step ends it: evaluations keep that away.
 slowly=("${forever[@]}" --eval-data-tokens "$text:byte" --eval-every 1 --eval-batches 100)
 # awaits PATTERN: a line of what the job told; what the job before it told must be gone when it starts.
-awaits() { timeout 60 sh -c "until grep -qsE '$1' '$work/told'; do sleep 0.02; done"; }
+awaits() { comes "grep -qsE '$1' '$work/told'"; }
 told() { expect 0 "$1" cat "$work/told"; }
 # ends CODE SECONDS: the job, so soon.
 ends() {
@@ -54,35 +54,62 @@ for comm in "${comms[@]}"; do
   rm -f "$work/unread.jsonl"
   "$run" --comm "$comm" "$two" "${slowly[@]}" --eval-batches 10 --save "$work/unread-$comm" --log "$work/unread.jsonl" >&9 2>&1 &
   job=$!
-  timeout 60 sh -c "until grep -qs '^.\"step\":10,' '$work/unread.jsonl'; do sleep 0.02; done"
+  comes "grep -qs '^.\"step\":10,' '$work/unread.jsonl'"
   kill -INT $job
   ends 130 4
   expect 0 "resumed after step $(wc -l <"$work/unread.jsonl"), " "$two" --data-tokens "$text:byte" --steps 1 --resume "$work/unread-$comm"
 done
+exec 9<&-
 # Nor what is generated, and a wish ends that.
 for comm in "${comms[@]}"; do
   rm -f "$work/told"
+  exec 9<>"$work/unread"
   "$run" --comm "$comm" "$two" --generate 'The ' --tokens 1000000000 >&9 2>"$work/told" &
   job=$!
-  awaits 'generating [1-9][0-9]+ of 1000000000'
+  expect 0 '' head -c 1000 <&9
+  timeout 0.5 cat /dev/zero >&9
   kill -INT $job
   ends 130 4
+  exec 9<&-
 done
-exec 9<&-
 rm "$work/unread"
 
 # A text is told as it comes; whoever stops it has what came.
-for comm in "${comms[@]}"; do
+generates() { # COMM
   rm -f "$work/told"
-  "$run" --comm "$comm" "$two" --generate 'The ' --tokens 1000000000 >"$work/told" 2>"$work/words" &
+  "$run" --comm "$1" "$two" --generate 'The ' --tokens 1000000000 >"$work/told" 2>"$work/words" &
   job=$!
-  timeout 60 sh -c "until [ \"\$(wc -c <'$work/told' 2>/dev/null || echo 0)\" -gt 1000 ]; do sleep 0.02; done"
-  kill -INT $job
+  comes "[ \"\$(wc -c <'$work/told' 2>/dev/null || echo 0)\" -gt 1000 ]"
+}
+stops_generating() {
   ends 130 4
   count=$(sed -nE 's/^weft: stopped after ([0-9]+) of 1000000000 tokens$/\1/p' "$work/words")
   # Of what is not printed four bytes are told for one.
   length=$(sed -E 's/\\x[0-9a-f]{2}/./g' "$work/told" | wc -c)
   expect 0 "^$((count + 5))\$" echo "$length" # and prompt and line end
+  expect 0 '^0$' echo "$(grep -c 'error:' "$work/words")"
+}
+for comm in "${comms[@]}"; do
+  generates "$comm"
+  kill -INT $job
+  stops_generating
+done
+# Where one process is asked, all stop behind one token.
+for comm in "${comms[@]:1}"; do
+  generates "$comm"
+  kill -INT "$(rank_pid "$two" "$comm" 1)"
+  stops_generating
+done
+# Nor is what so ends in good order a failure, after which it would be started again.
+for comm in "${comms[@]:1}"; do
+  rm -f "$work/told"
+  "$run" --comm "$comm" "$two" "${slowly[@]}" --save "$work/one-$comm" --max-restarts 2 >"$work/told" 2>&1 &
+  job=$!
+  awaits '^step +2 '
+  kill -TERM "$(rank_pid "$two" "$comm" 1)"
+  ends 143 4
+  told 'weft: stopped after [0-9]+ of'
+  expect 0 '^0$' echo "$(grep -cE 'error:|restart' "$work/told")"
 done
 
 # What a terminal sends to all that is in front of it: the running step is saved, and told once.
@@ -93,7 +120,7 @@ at_terminal() {
   rm -rf "$work/front" "$work/front.jsonl"
   setsid "$@" "${slowly[@]}" --save "$work/front" --log "$work/front.jsonl" >"$work/told" 2>&1 &
   job=$!
-  timeout 60 sh -c "until grep -qs '^.\"step\":20,' '$work/front.jsonl'; do sleep 0.02; done"
+  comes "grep -qs '^.\"step\":20,' '$work/front.jsonl'"
   kill -INT -- -$job
   ends "$code" 8
   expect 0 '^1$' grep -c 'weft: stopped after' "$work/told"
@@ -256,7 +283,7 @@ rm -f "$work/told"
 "$two" "${slowly[@]}" --log-every 1000000 --timeout 2 --log "$work/paused.jsonl" >"$work/told" 2>&1 &
 job=$!
 steps() { wc -l 2>/dev/null <"$work/paused.jsonl"; }
-timeout 60 sh -c "until grep -qs '^.\"step\":20,' '$work/paused.jsonl'; do sleep 0.02; done"
+comes "grep -qs '^.\"step\":20,' '$work/paused.jsonl'"
 kill -STOP $job
 sleep 3.5
 before=$(steps)

@@ -23,9 +23,9 @@ curve() { grep -oE '"step":[0-9]+|"(eval_)?loss":[^,]*|"grad_norm":[^,]*|"lr":[^
 . "$(dirname "$0")/rank-pid.sh"
 "$run" --comm tcp "$two" --data-tokens "$text:byte" --steps 100000000 --log-every 1000000 --log "$work/hung.jsonl" >"$work/hung" 2>&1 &
 hung=$!
-timeout 60 sh -c "until [ -s '$work/hung.jsonl' ]; do sleep 0.02; done"
+comes "[ -s '$work/hung.jsonl' ]"
 stopped=$(rank_pid "$two" tcp 1) hung_since=$EPOCHREALTIME
-timeout 60 sh -c "until grep -qs '^.\"step\":20,' '$work/hung.jsonl'; do sleep 0.02; done"
+comes "grep -qs '^.\"step\":20,' '$work/hung.jsonl'"
 kill -STOP "$stopped"
 
 train=(--data-tokens "$text:byte" --steps 40)

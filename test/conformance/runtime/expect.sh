@@ -19,6 +19,9 @@ expect() {
   fi
 }
 
+# comes CONDITION: of a shell, which is to hold within a minute.
+comes() { expect 0 '' sh -c "until $1; do sleep 0.02; done"; }
+
 # finish LEAST: the script's verdict; fewer checks than LEAST are a failure, too.
 finish() {
   echo "$checks checks, $failures failed"
