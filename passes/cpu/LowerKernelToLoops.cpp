@@ -172,7 +172,8 @@ struct LowerKernelToLoops : weft::cpu::impl::LowerKernelToLoopsBase<LowerKernelT
 
   void runOnOperation() override {
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (!kernel.isExternal() && failed(KernelLowering(kernel, stackLimit).run()))
+      if (!kernel.isExternal() &&
+          (failed(verifyConverted(kernel)) || failed(KernelLowering(kernel, stackLimit).run())))
         signalPassFailure();
   }
 };

@@ -289,7 +289,7 @@ struct DistributeKernels : weft::cuda::impl::DistributeKernelsBase<DistributeKer
 
   void runOnOperation() override {
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (!kernel.isExternal() && failed(lower(kernel)))
+      if (!kernel.isExternal() && (failed(verifyConverted(kernel)) || failed(lower(kernel))))
         signalPassFailure();
   }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "KernelForm.h"
 
+#include "weft/Interfaces/OpInterfaces.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -33,6 +35,14 @@ DenseElementsAttr weft::kernels::tableOf(arith::ConstantOp constant) {
   return DenseElementsAttr::get(
       RankedTensorType::get({int64_t(bytes.size())}, IntegerType::get(constant.getContext(), 8)),
       ArrayRef<int8_t>(bytes));
+}
+
+LogicalResult weft::kernels::verifyConverted(func::FuncOp kernel) {
+  WalkResult found = kernel.walk([](KernelOpInterface op) {
+    op->emitOpError("is in no kernel's form; run convert-nn-to-linalg before");
+    return WalkResult::interrupt();
+  });
+  return failure(found.wasInterrupted());
 }
 
 bool weft::kernels::looksUp(linalg::GenericOp generic) {

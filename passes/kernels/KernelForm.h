@@ -17,6 +17,9 @@ Storage denseStorage(mlir::Value memory, mlir::RankedTensorType type, IndexSpace
 /// for any other.
 mlir::DenseElementsAttr tableOf(mlir::arith::ConstantOp constant);
 
+/// Fails, with an error at the op, where one is still to be converted to linalg.
+llvm::LogicalResult verifyConverted(mlir::func::FuncOp kernel);
+
 /// Whether the op reads somewhere at an index that it computes from elements.
 bool looksUp(mlir::linalg::GenericOp generic);
 

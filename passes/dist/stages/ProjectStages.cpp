@@ -30,6 +30,8 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
     std::optional<AxisId> axis = mesh.stageAxis();
     if (!axis || mesh.size(*axis) == 1)
       return markAllAnalysesPreserved();
+    if (failed(requireLocal()))
+      return signalPassFailure();
     AxisList temporal = mesh.temporalAxes();
     std::string text = schedule;
     if (auto cut = getOperation()->getAttrOfType<StringAttr>(kScheduleAttr);
@@ -79,6 +81,18 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
   }
 
 private:
+  LogicalResult requireLocal() {
+    WalkResult found = getOperation().walk([](Operation *op) {
+      for (Value result : op->getResults())
+        if (isa<RankedTensorType>(result.getType()) && !getLocal(result.getType())) {
+          op->emitOpError("is of all devices; run dist-partition before");
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    return failure(found.wasInterrupted());
+  }
+
   /// Whether `schedule` asks for what the program was cut for.
   bool wantsThatOfCut() {
     ScheduleRequest request = requestOf(schedule);

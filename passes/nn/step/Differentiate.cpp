@@ -26,6 +26,10 @@ struct Differentiate : step::impl::StepDifferentiateBase<Differentiate> {
                            << " results, so there is no result " << result.getValue();
       return signalPassFailure();
     }
+    if (isPlaced(function)) {
+      function.emitError() << "has values placed on a mesh; differentiate it before";
+      return signalPassFailure();
+    }
     Operation *end = function.getBody().front().getTerminator();
     Value loss = end->getOperand(result);
     auto type = cast<RankedTensorType>(loss.getType());
@@ -55,6 +59,20 @@ struct Differentiate : step::impl::StepDifferentiateBase<Differentiate> {
       (void)function.insertResult(last, gradient.getType(), attributes);
       end->insertOperands(last, gradient);
     }
+  }
+
+  /// Gradients are made of whole tensors.
+  static bool isPlaced(func::FuncOp function) {
+    auto hasPlacement = [](Type type) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return tensor && tensor.getEncoding();
+    };
+    return function
+        .walk([&](Operation *op) {
+          return llvm::any_of(op->getResultTypes(), hasPlacement) ? WalkResult::interrupt()
+                                                                  : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 
   static SmallVector<unsigned> floatStates(func::FuncOp function) {

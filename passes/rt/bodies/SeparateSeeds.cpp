@@ -68,7 +68,8 @@ bool isSharedNumber(Operation &op) {
   if (op.getNumResults() != 1 || op.getNumOperands() == 0 || op.hasAttr(nn::kRoleAttr))
     return false;
   auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType());
-  return type && type.getNumElements() == 1 && llvm::any_of(op.getUsers(), isOfGradient);
+  return type && type.hasStaticShape() && type.getNumElements() == 1 &&
+         llvm::any_of(op.getUsers(), isOfGradient);
 }
 
 struct SeparateSeeds : weft::rt::impl::RtSeparateSeedsBase<SeparateSeeds> {

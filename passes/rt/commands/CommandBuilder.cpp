@@ -63,8 +63,7 @@ PutOp weft::rt::putOf(OpResult result) {
 LogicalResult weft::rt::verifyViews(Block &block) {
   llvm::DenseMap<Value, ValueLayout> layouts; // of views
   for (Operation &op : block) {
-    SpecKind kind = specKind(&op);
-    if (kind == SpecKind::View) {
+    if (specKind(&op) == SpecKind::View) {
       Value from = op.getNumOperands() ? op.getOperand(0) : Value();
       auto found = layouts.find(from);
       std::optional<ValueLayout> layout;
@@ -76,16 +75,21 @@ LogicalResult weft::rt::verifyViews(Block &block) {
             "before");
       layouts[op.getResult(0)] = std::move(*layout);
     }
-    if (kind != SpecKind::End)
-      continue;
-    for (Value value : op.getOperands())
-      if (Operation *maker = value.getDefiningOp(); maker && specKind(maker) == SpecKind::View) {
-        InFlightDiagnostic diagnostic = op.emitError(
-            "returns a view, which has no memory of its own; run rt-fuse-kernels before");
-        diagnostic.attachNote(maker->getLoc()) << "this is the view";
-        return diagnostic;
-      }
   }
+  return success();
+}
+
+LogicalResult weft::rt::verifyViewsAndEnd(Block &block) {
+  if (failed(verifyViews(block)))
+    return failure();
+  Operation *end = block.getTerminator();
+  for (Value value : end->getOperands())
+    if (Operation *maker = value.getDefiningOp(); maker && specKind(maker) == SpecKind::View) {
+      InFlightDiagnostic diagnostic = end->emitError(
+          "returns a view, which has no memory of its own; run rt-fuse-kernels before");
+      diagnostic.attachNote(maker->getLoc()) << "this is the view";
+      return diagnostic;
+    }
   return success();
 }
 

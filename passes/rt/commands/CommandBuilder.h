@@ -23,8 +23,11 @@ enum class SpecKind {
 SpecKind specKind(mlir::Operation *op);
 
 /// Fails, with an error at the op, where something in `block` is neither a command nor a view that
-/// sizes and strides can say, or where a view is returned. All else here relies on it.
+/// sizes and strides can say. All else here relies on it.
 llvm::LogicalResult verifyViews(mlir::Block &block);
+
+/// Fails, too, where a view is returned.
+llvm::LogicalResult verifyViewsAndEnd(mlir::Block &block);
 
 /// What messages call the op: the model's node, or the op's own name.
 llvm::StringRef nameForMessages(mlir::Operation *op);

@@ -34,7 +34,7 @@ public:
   }
 
   LogicalResult lower(func::FuncOp function) {
-    if (failed(verifyViews(function.getBody().front())))
+    if (failed(verifyViewsAndEnd(function.getBody().front())))
       return failure();
     buffers.clear();
     scattered.clear();

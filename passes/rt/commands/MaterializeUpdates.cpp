@@ -82,7 +82,7 @@ LogicalResult materialize(func::FuncOp function) {
 struct MaterializeUpdates : weft::rt::impl::RtMaterializeUpdatesBase<MaterializeUpdates> {
   void runOnOperation() override {
     for (func::FuncOp function : commandFunctionsOf(getOperation()))
-      if (failed(materialize(function)))
+      if (failed(verifyViews(function.getBody().front())) || failed(materialize(function)))
         return signalPassFailure();
   }
 };

@@ -382,8 +382,11 @@ struct OrderCommands : weft::rt::impl::RtOrderCommandsBase<OrderCommands> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     StoredArguments stored(getOperation(), symbols);
-    for (func::FuncOp function : commandFunctionsOf(getOperation()))
+    for (func::FuncOp function : commandFunctionsOf(getOperation())) {
+      if (failed(verifyViews(function.getBody().front())))
+        return signalPassFailure();
       Order(function, symbols, stored).run();
+    }
   }
 };
 

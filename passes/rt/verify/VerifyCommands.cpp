@@ -36,7 +36,7 @@ public:
       : program(program), spec(spec), symbols(symbols), target(target), memory(program) {}
 
   LogicalResult verify() {
-    if (failed(verifyViews(spec.getBody().front())))
+    if (failed(verifyViewsAndEnd(spec.getBody().front())))
       return failure();
     bool valid = succeeded(verifyOrder(program, memory));
     valid &= succeeded(memory.verifyLifetimes());
