@@ -153,6 +153,7 @@ private:
   llvm::Error findOnDevices(Finalists &finalists) {
     double &scale = problem->options.memoryScale;
     for (int round = 0; round < kRounds && !choice.isFound(); ++round) {
+      choice.space = problem->space;
       choice.search =
           planner::search(problem->space, problem->cluster, problem->models, problem->options);
       if (choice.search.best.empty())

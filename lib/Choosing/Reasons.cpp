@@ -35,9 +35,11 @@ std::optional<Loss> choosing::lossOf(const Candidate &loser, const Candidate &ch
 
 std::vector<Use> choosing::usesOf(const Choice &choice) {
   std::vector<Use> uses;
-  auto add = [&](const char *what, llvm::function_ref<bool(const Layout &)> has) {
+  auto add = [&](const char *what, bool isAsked, llvm::function_ref<bool(const Layout &)> has) {
     if (!has(*choice.layout))
       return;
+    if (isAsked)
+      return uses.push_back({what, std::nullopt, isAsked});
     const Candidate *best = nullptr;
     for (const Candidate &other : choice.search.kinds)
       if (!has(other.layout) &&
@@ -48,9 +50,15 @@ std::vector<Use> choosing::usesOf(const Choice &choice) {
       slowdown = best->prediction.seconds() / choice.compared.prediction.seconds() - 1;
     uses.push_back({what, slowdown});
   };
-  add("dp", [](const Layout &layout) { return layout.size(Role::Data) > 1; });
-  add("tp", [](const Layout &layout) { return layout.size(Role::Tensor) > 1; });
-  add("pp", [](const Layout &layout) { return layout.size(Role::Stages) > 1; });
-  add("ZeRO-3", [](const Layout &layout) { return layout.zero == 3; });
+  auto addAxis = [&](const char *what, Role role) {
+    bool isAsked =
+        !choice.space.allowedSizes[size_t(role)].empty() || choice.space.isNeeded[size_t(role)];
+    add(what, isAsked, [&](const Layout &layout) { return layout.size(role) > 1; });
+  };
+  addAxis("dp", Role::Data);
+  addAxis("tp", Role::Tensor);
+  addAxis("pp", Role::Stages);
+  add("ZeRO-3", !choice.space.allowedZero.empty(),
+      [](const Layout &layout) { return layout.zero == 3; });
   return uses;
 }

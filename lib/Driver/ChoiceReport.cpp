@@ -96,7 +96,9 @@ private:
     std::string text;
     auto add = [&](const std::string &sentence) { text += (text.empty() ? "" : "; ") + sentence; };
     for (const choosing::Use &use : choosing::usesOf(it)) {
-      if (!use.slowdown)
+      if (use.isAsked)
+        add(use.what + " as was asked");
+      else if (!use.slowdown)
         add("nothing that was found without " + use.what + " fits");
       else
         add("without " + use.what +

@@ -58,6 +58,8 @@ llvm::Error readTrace(const std::string &file, std::string &target) {
   llvm::Expected<std::string> text = readText("--trace", file, uint64_t(1) << 30);
   if (!text)
     return text.takeError();
+  if (!llvm::StringRef(*text).ltrim().starts_with("{"))
+    return fileError("--trace", file, "it is no trace of weft-run --bench --trace");
   target = std::move(*text);
   return llvm::Error::success();
 }

@@ -153,7 +153,7 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
   bool data = !training.data.empty() || !training.dataTokens.empty();
   bool evaluation = !training.evalData.empty() || !training.evalDataTokens.empty();
   if (data && training.steps == 0)
-    return usage("--data wants --steps N");
+    return usage("--data wants --steps N, at least 1");
   if (training.steps == 0 && !evaluation && !training.generation.wanted)
     return usage("there is nothing to do; add --steps N, --eval-data "
                  "NAME=FILE.npy or --generate PROMPT");

@@ -70,6 +70,7 @@ struct Choice {
   std::vector<std::pair<std::string, std::string>> failures;
   /// The same layout by the account that layouts are compared with; all others are below.
   planner::Candidate compared;
+  planner::Space space; // what was searched, as was asked
   planner::Result search;
   /// What a data sheet would say: weights over the links of a machine, stages until it fits, the
   /// batch over the rest.

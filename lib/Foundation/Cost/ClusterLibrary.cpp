@@ -55,6 +55,10 @@ std::optional<std::string> weft::textOfCluster(const std::string &fileOrName, st
   }
   std::ifstream stream(file.empty() ? fileOrName : file, std::ios::binary);
   std::ostringstream text;
+  if (stream && stream.peek() == std::char_traits<char>::eof() && !stream.bad()) {
+    error = "'" + fileOrName + "' is empty";
+    return std::nullopt;
+  }
   if (!stream || !(text << stream.rdbuf())) {
     error = "cannot read '" + fileOrName + "': " + std::strerror(errno);
     return std::nullopt;

@@ -179,15 +179,13 @@ std::vector<std::string> planner::differences(const Plan &from, const Plan &to) 
     if (valueIn(before) != valueIn(after))
       lines.push_back(std::string(name) + ": " + valueIn(before) + " -> " + valueIn(after));
   }
-  auto number = [&](const char *name, const std::optional<double> &a,
-                    const std::optional<double> &b) {
+  auto number = [&](const char *name, const auto &a, const auto &b, auto toText) {
     if (a && b && *a != *b)
-      lines.push_back(std::string(name) + ": " + textOf(*a) + " -> " + textOf(*b));
+      lines.push_back(std::string(name) + ": " + toText(*a) + " -> " + toText(*b));
   };
-  number("predicted step_seconds", from.stepSeconds, to.stepSeconds);
-  auto asDouble = [](const std::optional<int64_t> &bytes) {
-    return bytes ? std::optional<double>(double(*bytes)) : std::nullopt;
-  };
-  number("predicted memory_bytes", asDouble(from.memoryBytes), asDouble(to.memoryBytes));
+  number("predicted step_seconds", from.stepSeconds, to.stepSeconds,
+         [](double seconds) { return textOf(seconds); });
+  number("predicted memory_bytes", from.memoryBytes, to.memoryBytes,
+         [](int64_t bytes) { return std::to_string(bytes); });
   return lines;
 }

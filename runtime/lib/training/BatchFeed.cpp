@@ -7,6 +7,7 @@
 #include "weft/runtime/Nearest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 using namespace weft::runtime;
@@ -167,6 +168,7 @@ Status BatchFeed::checkTypes(Binding &b) const {
     return Status::user("input '" + std::string(p.string(b.port->name)) + "' of program '" +
                         programName + "' is " + dtypeName(to) + ", but '" + b.file->path() +
                         "' is " + dtypeName(from) + "; convert the file");
+  b.checked = isFloat(from);
   if (!integers)
     return {};
   b.low = leastOf(to);
@@ -258,6 +260,10 @@ std::vector<std::string> BatchFeed::doubts() const {
     found.push_back("the data has " + std::to_string(numSamples) + " samples for a batch of " +
                     std::to_string(batchSize) + ": every batch holds some of them more than once");
   for (const Binding &labels : bindings)
+    if (countsNone(labels))
+      found.push_back("no label in '" + labels.file->path() +
+                      "' counts: the loss is that of nothing, 0");
+  for (const Binding &labels : bindings)
     for (const Binding &other : bindings)
       if (labels.isLabels && !other.isLabels &&
           isSame(labels, other, std::min(numSamples, batchSize)))
@@ -339,6 +345,18 @@ void BatchFeed::fill(Part &part, const ShardMap::Run &run) {
   }
 }
 
+/// A token file that is read in another width has any numbers: which one it may be of.
+std::string BatchFeed::widthOfTokens(const Binding &b, uint64_t value) const {
+  if (!b.holdsIds || !b.file->shape().empty() || b.file->holdsBytes())
+    return "";
+  constexpr uint64_t kHalf = 0xFFFF;
+  bool isOfHalves =
+      dtypeBytes(b.fileType) == 4 && (value & kHalf) <= b.high && (value >> 16 & kHalf) <= b.high;
+  std::string width = isOfHalves ? "u16" : "byte";
+  return "; is it a file of " + std::string(isOfHalves ? "u16" : "bytes") + "? Then say '" +
+         b.file->path() + ":" + width + "'";
+}
+
 Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset, int64_t count) const {
   Status result;
   const char *from = b.file->at(sample * b.stride + b.offset + offset);
@@ -357,16 +375,21 @@ Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset, int64_
         std::string limit =
             b.limit ? std::string("not ") + b.limit + ": these are 0 to " + std::to_string(b.high)
                     : std::string("out of range for ") + dtypeName(b.port->dtype);
-        result = Status::user(
-            "'" + b.file->path() + "', sample " + std::to_string(sample) + ", element " +
-            std::to_string(offset + b.offset + i) + ": " + std::to_string(values[i]) + " is " +
-            limit + " (input '" + std::string(p.string(b.port->name)) + "')" +
-            // A file of another width has any numbers.
-            (b.holdsIds && b.file->shape().empty() && !b.file->holdsBytes()
-                 ? "; is it a file of bytes? Then say '" + b.file->path() + ":byte'"
-                 : ""));
+        result = Status::user("'" + b.file->path() + "', sample " + std::to_string(sample) +
+                              ", element " + std::to_string(offset + b.offset + i) + ": " +
+                              std::to_string(values[i]) + " is " + limit + " (input '" +
+                              std::string(p.string(b.port->name)) + "')" +
+                              widthOfTokens(b, uint64_t(values[i])));
         return;
       }
+    } else if constexpr (!std::is_same_v<T, Boolean>) {
+      auto *values = reinterpret_cast<const T *>(from);
+      for (int64_t i = 0; i < count && result.ok(); ++i)
+        if (std::isnan(double(values[i])))
+          result = Status::user("'" + b.file->path() + "', sample " + std::to_string(sample) +
+                                ", element " + std::to_string(offset + b.offset + i) +
+                                " is nan, no number for input '" +
+                                std::string(p.string(b.port->name)) + "'");
     }
   });
   return result;
@@ -402,17 +425,32 @@ void BatchFeed::read(const Binding &b, int64_t sample, int64_t offset, int64_t c
   released(count * dtypeBytes(b.fileType) + kFaultAround);
 }
 
+bool BatchFeed::counts(DType type, const char *at) const {
+  int64_t label = 0;
+  convertElements(type, at, DType::I64, &label, 1);
+  return label != -100 && label != roles.ignored;
+}
+
+/// Of a small file.
+bool BatchFeed::countsNone(const Binding &b) const {
+  int64_t bytes = numSamples * b.inner * dtypeBytes(b.fileType);
+  if (!b.isLabels || roles.allCount || !isSigned(b.fileType) || bytes > kSmallFile)
+    return false;
+  for (int64_t sample = 0; sample < numSamples; ++sample)
+    for (int64_t i = 0; i < b.inner; ++i)
+      if (counts(b.fileType, b.file->at(sample * b.stride + b.offset + i)))
+        return false;
+  return numSamples > 0;
+}
+
 void BatchFeed::countLabels(const Part &part, const char *labels, int64_t count) {
   DType type = bindings[part.binding].port->dtype;
   if (!isSigned(type) || roles.allCount) {
     counting += double(count);
     return;
   }
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t label = 0;
-    convertElements(type, labels + i * dtypeBytes(type), DType::I64, &label, 1);
-    counting += label != -100 && label != roles.ignored;
-  }
+  for (int64_t i = 0; i < count; ++i)
+    counting += counts(type, labels + i * dtypeBytes(type));
 }
 
 Status BatchFeed::take() {

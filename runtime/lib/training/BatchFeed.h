@@ -79,8 +79,8 @@ private:
     bool isTokens, isLabels;
     bool holdsIds = false;     // of the vocabulary
     bool holdsClasses = false; // or labels that do not count
-    // Integers: the values that are allowed, checked if the file can hold
-    // others.
+    // Whether the file can hold values that are not allowed: integers out of a range, or what is no
+    // number.
     bool checked = false;
     int64_t low = 0;
     uint64_t high = 0;
@@ -98,6 +98,7 @@ private:
               int64_t offset);
   Status checkTypes(Binding &binding) const;
   bool isSame(const Binding &a, const Binding &b, int64_t samples) const;
+  std::string widthOfTokens(const Binding &binding, uint64_t value) const;
   /// Whether the values are allowed.
   Status check(const Binding &binding, int64_t sample, int64_t offset, int64_t count) const;
   /// All values of files that are read in no time, before training begins.
@@ -106,6 +107,8 @@ private:
   void prepare();
   void fill(Part &part, const ShardMap::Run &run);
   void read(const Binding &binding, int64_t sample, int64_t offset, int64_t count, char *to);
+  bool counts(DType type, const char *label) const;
+  bool countsNone(const Binding &labels) const;
   void countLabels(const Part &part, const char *labels, int64_t count);
 
   weft_session &session;

@@ -53,8 +53,8 @@ private:
       StepRecord record;
       WEFT_TRY(evaluate(record));
       if (record.evaluated)
-        log.note("eval_loss %.9g over %.0f elements", record.evaluationLoss,
-                 record.evaluationElements);
+        log.result("eval_loss %.9g over %.0f elements\n", record.evaluationLoss,
+                   record.evaluationElements);
       else
         log.note("evaluation stopped");
     }
@@ -428,7 +428,9 @@ private:
       elements += counted;
     }
     record.evaluated = evaluated = true;
-    record.evaluationLoss = total / elements;
+    if (elements == 0)
+      log.warning("no label of the evaluation counts, so that it has no loss");
+    record.evaluationLoss = elements > 0 ? total / elements : double(NAN);
     record.evaluationElements = elements;
     return {};
   }
@@ -467,15 +469,16 @@ private:
                   static_cast<long long>(record.step), plain(record.loss),
                   plain(record.gradientNorm), plain(record.rate));
     std::string text = numbers;
-    text += "; the parameters are spoiled. Lower lr, clip gradients (clip=1), "
-            "or compute in fp32";
+    text +=
+        "; the parameters are spoiled. Lower lr, clip gradients (clip=1), or compute in a wider "
+        "type";
     if (writer) {
       // What was saved just before this step gave this loss.
       bool saved = writer->finish().ok() && !writer->lastCommitted().empty();
       if (saved && savedStep < record.step)
         text += "; --resume " + writer->lastCommitted() + " has the last good ones";
       else if (saved)
-        text += "; " + writer->lastCommitted() + " has spoiled ones, too: --resume one before it";
+        text += "; those of " + writer->lastCommitted() + " gave that loss: --resume one before it";
     }
     return Status::user(text);
   }

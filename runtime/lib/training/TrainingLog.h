@@ -48,6 +48,8 @@ public:
   void step(const StepRecord &record);
   /// A remark, on stderr.
   void note(const char *format, ...) __attribute__((format(printf, 2, 3)));
+  /// A line of results, on stdout, even if it is to be quiet.
+  void result(const char *format, ...) __attribute__((format(printf, 2, 3)));
   /// One of what a program does, unless it is empty.
   void remark(const char *program, const std::string &text) {
     if (!text.empty())

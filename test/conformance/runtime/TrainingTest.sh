@@ -165,7 +165,7 @@ expect 0 "^The " "$two" --resume "$work/save" --generate "The " --tokens 3
 expect 1 "error: step 1001: the loss is nan .*; --resume $work/bad/step-0*1000 has the last good" \
   "$one" "${train[@]}" --steps 1010 --save "$work/bad" --every 100
 rm -r "$work/bad"
-expect 1 "error: step 1001: the loss is nan .*; $work/bad/step-0*1001 has spoiled ones, too" \
+expect 1 "error: step 1001: the loss is nan .*; those of $work/bad/step-0*1001 gave that loss: --resume one before it" \
   "$one" "${train[@]}" --steps 1010 --save "$work/bad" --every 1001
 
 # The first signal ends training after the step, the second at once.

@@ -183,6 +183,13 @@ says 1 "'long.npy' is too long: its header promises 256 bytes of data, it has 26
 says 1 "is a file, not a folder" weft-run mlp --input x=x8.npy --output-dir x8.npy --model-dir /nowhere
 says 1 "--trace: 'none/t' cannot be written" weft-run mlp --input x=x8.npy --trace none/t --model-dir /nowhere
 says 1 "not a token of the vocabulary.*Then say 'text:byte'" weft-run train --data-tokens text --steps 1
+weft-data tokens text -o tokens.u16 >/dev/null || exit 1
+says 1 "not a token of the vocabulary.*is it a file of u16\? Then say 'tokens.u16:u16'" weft-run train --data-tokens tokens.u16:u32 --steps 1
+# What is no number spoils what is learned from it; labels of which none counts teach nothing.
+cp x9.npy nan.npy
+printf '\0\0\300\177' | dd of=nan.npy bs=1 seek=$((128 + 4 * (2 * 8 + 3))) conv=notrunc status=none
+says 1 "'nan.npy', sample 2, element 3 is nan, no number for input 'x'" weft-run regress -q --data x=nan.npy --data target=y9.npy --steps 1
+says 2 "--data wants --steps N, at least 1" weft-run regress -q --data x=x9.npy --data target=y9.npy --steps 0
 # Of a file beyond 64 MiB a batch is checked before it trains: two steps of 2 x 8 tokens, then a wrong one.
 truncate -s 70M large.u16
 printf '\377\377' | dd of=large.u16 bs=1 seek=$((2 * (2 * 16 + 3))) conv=notrunc status=none
@@ -213,6 +220,9 @@ says 2 "'skylakeish' is no processor that LLVM knows; names near it: skylake; x8
 says 1 "--plan 'none': cannot be read: No such file or directory" "${mesh[@]}" dp=2 --plan none
 says 2 "--cluster 'none' is neither a file nor a cluster's name; those with names are a100" weft-compile mlp.onnx --bind batch=8 --auto --cluster none
 says 2 "how many devices of cluster 'standard'\? give --devices N" weft-plan mlp.onnx --bind batch=8
+: >nothing
+says 2 "--cluster 'nothing' is empty" weft-plan mlp.onnx --bind batch=8 --devices 2 --cluster nothing
+says 1 "--trace 'nothing': it is no trace of weft-run --bench --trace" weft-plan mlp.onnx --bind batch=8 --evaluate dp=2 --trace nothing
 says 1 "--profile 'none': cannot be read: No such file or directory" weft-plan gpt.onnx --bind batch=2,seq=8 "${train[@]}" --evaluate dp=2 --profile none
 says 2 "no kind of schedule 'tuesday'; there is search, file:FILE, .*1f1b" weft-schedule tuesday --ranks 2 --microbatches 2
 

@@ -47,6 +47,12 @@ TEST(Reasons, AnAxisIsGoodForWhatTheBestWithoutItLoses) {
   uses = usesOf(choice);
   ASSERT_TRUE(uses.size() == 1 && uses[0].slowdown);
   EXPECT_NEAR(*uses[0].slowdown, 0.25, 1e-12);
+
+  // Nothing else was looked at.
+  choice.space.allowedSizes[size_t(planner::Role::Tensor)] = {2};
+  uses = usesOf(choice);
+  ASSERT_EQ(uses.size(), 1u);
+  EXPECT_TRUE(uses[0].isAsked && !uses[0].slowdown);
 }
 
 } // namespace
