@@ -165,6 +165,11 @@ Outcome Supervisor::run() {
   return outcome;
 }
 
+/// Whether a process that ends with this code was asked to, and did so in good order.
+static bool isStop(int code) {
+  return code == 128 + SIGHUP || code == 128 + SIGINT || code == 128 + SIGTERM;
+}
+
 /// Whether a child ended.
 bool Supervisor::reap() {
   int result = 0;
@@ -189,7 +194,7 @@ void Supervisor::noteDeath(size_t child, pid_t pid, int result) {
   Death death{int64_t(child), pid, WIFSIGNALED(result) ? WTERMSIG(result) : 0,
               WIFEXITED(result) ? WEXITSTATUS(result) : 0, sinceBoot()};
   // A rank that was sent the signal itself stops all in good order, too.
-  bool stopped = death.code > 128;
+  bool stopped = isStop(death.code);
   if (stopped)
     heeded = death.code - 128;
   if (death.signal == 0 && (death.code == 0 || stopped))
@@ -471,9 +476,8 @@ Outcome Supervisor::verdictOnLauncher() const {
       WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult) : 128 + WTERMSIG(launcherResult);
   if (code == 127)
     return {int(StatusCode::UserError), "mpirun is not installed; use --comm tcp or inproc"};
-  bool stopped = (code == 128 + SIGINT || code == 128 + SIGTERM) && haveAllLeft();
-  if (stopped || code == int(StatusCode::UserError) || code == int(StatusCode::Usage) ||
-      code == int(StatusCode::Internal))
+  if ((isStop(code) && haveAllLeft()) || code == int(StatusCode::UserError) ||
+      code == int(StatusCode::Usage) || code == int(StatusCode::Internal))
     return {code, ""};
   return {int(StatusCode::RankFailed),
           "mpirun ended with exit code " + std::to_string(code) + ", and no rank says why"};
