@@ -38,6 +38,14 @@ int checkQuestion(ModuleOp program, const Options &options, const QuestionFlags 
   if (flags.devices == 0)
     return tell("how many devices of cluster '" + costs->cluster().name + "'? give --devices N",
                 Usage);
+  int64_t fixed = 1;
+  for (const auto &[axis, size] : flags.fixed)
+    fixed *= std::min(size, int64_t(1) << 20); // three axes: no overflow
+  if (flags.devices % fixed != 0)
+    return tell("--fix fixes groups of " + std::to_string(fixed) +
+                    " devices, which do not make the " + std::to_string(flags.devices) +
+                    " of --devices; change one of them",
+                Usage);
   if (isGiven(options, "--batch-axes"))
     return tell("--batch-axes names axes of a mesh, which is to be chosen; leave it out, or ask "
                 "about a mesh with --evaluate",

@@ -169,6 +169,14 @@ Status gatherReports(weft_session &session, std::vector<CoreReport> &reports) {
   return {};
 }
 
+Status otherNumber(const ProgramView &p, int64_t started, const std::string &comm) {
+  return {StatusCode::Usage, "the program is for " + std::to_string(p.numRanks()) +
+                                 (p.numRanks() == 1 ? " rank, " : " ranks, ") +
+                                 std::to_string(started) + " were started; start " +
+                                 (comm == "mpi" ? "it with mpirun -n " : "") +
+                                 std::to_string(p.numRanks())};
+}
+
 /// A process a rank: they meet over `comm`, and agree.
 Status meetProcesses(weft_session &session, const std::string &comm, const Launcher &launch,
                      const char *agreement) {
@@ -178,6 +186,11 @@ Status meetProcesses(weft_session &session, const std::string &comm, const Launc
       &session.world,
       [](void *context) { return int32_t(static_cast<World *>(context)->aborted()); },
       [](void *context) { return static_cast<World *>(context)->timeoutSeconds(); }};
+  // Who is not there yet will not come, either.
+  if (comm == "tcp" && launch.job.processes > 1 && launch.job.processes != p.numRanks()) {
+    session.silent = launch.job.rank != 0;
+    return otherNumber(p, launch.job.processes, comm);
+  }
   WEFT_TRY(enterBoard(session, launch));
   if (comm == "tcp")
     WEFT_TRY(openLaunchedTcp(host, shared.comm));
@@ -198,11 +211,7 @@ Status meetProcesses(weft_session &session, const std::string &comm, const Launc
   // Before anything else is: what differs may be how much is exchanged.
   WEFT_TRY(agreeOn(session, describeProgram(p) + (agreement ? agreement : "")));
   if (processes != p.numRanks())
-    return {StatusCode::Usage, "the program is for " + std::to_string(p.numRanks()) +
-                                   (p.numRanks() == 1 ? " rank, " : " ranks, ") +
-                                   std::to_string(processes) + " were started; start " +
-                                   (comm == "mpi" ? "it with mpirun -n " : "") +
-                                   std::to_string(p.numRanks())};
+    return otherNumber(p, processes, comm);
   return {};
 }
 

@@ -117,6 +117,9 @@ traced() {
 traced "$work/tcp.json"
 expect 0 'p50_ms' "$run" --comm tcp "$out" "${model[@]}" --bench=json
 expect 2 'the program is for 4 ranks, 2 were started' "${0%/*}/start-tcp.sh" 2 "$out" "${model[@]}" "${x[@]}"
+# Who has not come is not waited for: too few would.
+expect 2 'the program is for 4 ranks, 2 were started' env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29999 \
+  "$out" "${model[@]}" "${x[@]}"
 # No weft-run tells failures here: one rank of the machine does.
 expect 0 '^1$' bash -c "'${0%/*}/start-tcp.sh' 4 '$out' ${x[*]} --model-dir '$work' 2>&1 | grep -c 'error:'"
 expect 2 'tcp ranks are started by torchrun, srun or weft-run --comm tcp' "$out" --comm tcp "${x[@]}"

@@ -33,6 +33,7 @@ says 2 "--comm is inproc, mpi, tcp or nccl, not 'tpc'; did you mean 'tcp'" weft-
 says 2 "no input 'X'; there is x; did you mean 'x'" weft-run mlp --input X=x8.npy
 says 2 "no program 'forwrd'; there is forward; did you mean" weft-run mlp --program forwrd
 says 2 "two executables given: 'mlp' and 'mlp'" weft-run mlp mlp
+says 2 "--fix fixes groups of 3 devices, which do not make the 4 of --devices; change one of them" weft-plan "${gpt[@]}" --devices 4 --fix dp=3
 says 2 "--fix fixes tp at 2 and at 4; leave one of them out" weft-plan "${gpt[@]}" --devices 4 --fix tp=2 --fix tp=4
 says 2 "--bind makes 'batch' both 2 and 4" weft-compile gpt.onnx --bind batch=2 --bind batch=4 -o m
 says 2 "two models given: 'mlp.onnx' and 'gpt.onnx'" weft-compile mlp.onnx gpt.onnx
