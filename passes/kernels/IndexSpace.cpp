@@ -86,28 +86,28 @@ static void addTo(IndexSpace::Sum &sum, AffineExpr expr, int64_t factor) {
   }
 }
 
-/// `expr` is y floordiv divisor, or for y = x floordiv d what that is of x.
-static bool isQuotient(AffineExpr expr, AffineExpr y, int64_t divisor) {
+/// `expr` is y floordiv divisor, or for y = x floordiv d, however that is simplified, what that is
+/// of x.
+static bool isQuotient(const IndexSpace &space, AffineExpr expr, AffineExpr y, int64_t divisor) {
   auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!quotient || expr.getKind() != AffineExprKind::FloorDiv)
     return false;
   int64_t by = cast<AffineConstantExpr>(quotient.getRHS()).getValue();
-  if (quotient.getLHS() == y && by == divisor)
-    return true;
-  auto inner = dyn_cast<AffineBinaryOpExpr>(y);
-  return inner && y.getKind() == AffineExprKind::FloorDiv && quotient.getLHS() == inner.getLHS() &&
-         by == divisor * cast<AffineConstantExpr>(inner.getRHS()).getValue();
+  if (quotient.getLHS() == y || by % divisor != 0)
+    return quotient.getLHS() == y && by == divisor;
+  IndexSpace probe(space); // which notes splits that are not wanted for this
+  return probe.floorDiv(quotient.getLHS(), by / divisor) == y;
 }
 
 /// Joins c k (x floordiv c) + k (x mod c) into k x.
-static bool joinDivisions(IndexSpace::Sum &sum) {
+static bool joinDivisions(const IndexSpace &space, IndexSpace::Sum &sum) {
   for (auto &[atom, factor] : sum.terms) {
     if (atom.getKind() != AffineExprKind::Mod)
       continue;
     auto mod = cast<AffineBinaryOpExpr>(atom);
     int64_t divisor = cast<AffineConstantExpr>(mod.getRHS()).getValue();
     for (auto &[other, otherFactor] : sum.terms) {
-      if (otherFactor != factor * divisor || !isQuotient(other, mod.getLHS(), divisor))
+      if (otherFactor != factor * divisor || !isQuotient(space, other, mod.getLHS(), divisor))
         continue;
       int64_t k = factor;
       AffineExpr whole = mod.getLHS(), quotient = other;
@@ -123,7 +123,7 @@ static bool joinDivisions(IndexSpace::Sum &sum) {
 IndexSpace::Sum IndexSpace::sumOf(AffineExpr expr) const {
   Sum sum;
   addTo(sum, expr, 1);
-  while (joinDivisions(sum)) {
+  while (joinDivisions(*this, sum)) {
   }
   return sum;
 }
@@ -138,7 +138,7 @@ AffineExpr IndexSpace::exprOf(const Sum &sum) const {
 AffineExpr IndexSpace::add(AffineExpr a, AffineExpr b) {
   Sum sum = sumOf(a);
   addTo(sum, b, 1);
-  while (joinDivisions(sum)) {
+  while (joinDivisions(*this, sum)) {
   }
   return exprOf(sum);
 }

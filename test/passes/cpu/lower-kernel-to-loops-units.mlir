@@ -1,0 +1,12 @@
+// A unit of work that is no part of the leading dims walks memory as it lies: no element's place is divided anew.
+// RUN: weft-opt %s --convert-nn-to-linalg --cse --cpu-lower-kernel-to-loops | FileCheck %s
+
+// 65 units of 4096 elements of 8 x 65 rows of 512.
+// CHECK-LABEL: @gelu
+// CHECK-NOT: arith.{{div|rem}}
+// CHECK: math.erf
+// CHECK-NOT: arith.{{div|rem}}
+func.func @gelu(%x: tensor<8x65x512xf32>) -> tensor<8x65x512xf32> attributes {rt.kernel} {
+  %0 = nn.gelu %x : tensor<8x65x512xf32>
+  return %0 : tensor<8x65x512xf32>
+}
