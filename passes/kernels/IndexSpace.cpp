@@ -93,8 +93,10 @@ static bool isQuotient(const IndexSpace &space, AffineExpr expr, AffineExpr y, i
   if (!quotient || expr.getKind() != AffineExprKind::FloorDiv)
     return false;
   int64_t by = cast<AffineConstantExpr>(quotient.getRHS()).getValue();
-  if (quotient.getLHS() == y || by % divisor != 0)
-    return quotient.getLHS() == y && by == divisor;
+  if (quotient.getLHS() == y)
+    return by == divisor;
+  if (by % divisor != 0)
+    return false;
   IndexSpace probe(space); // which notes splits that are not wanted for this
   return probe.floorDiv(quotient.getLHS(), by / divisor) == y;
 }

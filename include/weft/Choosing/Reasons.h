@@ -21,7 +21,7 @@ struct Use {
   /// By how much the best that was found without it is slower by the account, as a share; nothing
   /// if none fits.
   std::optional<double> slowdown;
-  bool isAsked = false; ///< for: nothing without it was looked at
+  bool isAsked = false; ///< by the user, so that nothing without it was looked at
 };
 /// One for each means that a choice has.
 std::vector<Use> usesOf(const Choice &choice);
