@@ -52,11 +52,14 @@ private:
     if (evaluates && !evaluated && !stopped) {
       StepRecord record;
       WEFT_TRY(evaluate(record));
-      if (record.evaluated)
-        log.result("eval_loss %.9g over %.0f elements\n", record.evaluationLoss,
-                   record.evaluationElements);
-      else
+      if (record.evaluated) {
+        char line[96];
+        std::snprintf(line, sizeof line, "eval_loss %.9g over %.0f elements", record.evaluationLoss,
+                      record.evaluationElements);
+        log.result(line);
+      } else {
         log.note("evaluation stopped");
+      }
     }
     if (writer) {
       Progress progress(shows(), "saving the checkpoint");

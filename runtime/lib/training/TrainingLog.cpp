@@ -141,16 +141,11 @@ void TrainingLog::note(const char *format, ...) {
   va_end(arguments);
 }
 
-void TrainingLog::result(const char *format, ...) {
+void TrainingLog::result(const std::string &line) {
   if (!speaks)
     return;
   Progress::hide();
-  char line[160];
-  va_list arguments;
-  va_start(arguments, format);
-  int size = std::vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  emit(Stream::Out, {line, std::min(size_t(size), sizeof line - 1)});
+  emit(Stream::Out, line + "\n");
 }
 
 void TrainingLog::warning(const std::string &text) {

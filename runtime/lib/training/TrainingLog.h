@@ -49,7 +49,7 @@ public:
   /// A remark, on stderr.
   void note(const char *format, ...) __attribute__((format(printf, 2, 3)));
   /// A line of results, on stdout, even if it is to be quiet.
-  void result(const char *format, ...) __attribute__((format(printf, 2, 3)));
+  void result(const std::string &line);
   /// One of what a program does, unless it is empty.
   void remark(const char *program, const std::string &text) {
     if (!text.empty())
