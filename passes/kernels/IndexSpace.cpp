@@ -86,19 +86,17 @@ static void addTo(IndexSpace::Sum &sum, AffineExpr expr, int64_t factor) {
   }
 }
 
-/// `expr` is y floordiv divisor, or for y = x floordiv d, however that is simplified, what that is
-/// of x.
+/// `expr` is y floordiv divisor, or for y = x floordiv d what that is of x, however each of them is
+/// simplified.
 static bool isQuotient(const IndexSpace &space, AffineExpr expr, AffineExpr y, int64_t divisor) {
+  IndexSpace probe(space); // which notes splits that are not wanted for this
+  if (probe.floorDiv(y, divisor) == expr)
+    return true;
   auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!quotient || expr.getKind() != AffineExprKind::FloorDiv)
     return false;
   int64_t by = cast<AffineConstantExpr>(quotient.getRHS()).getValue();
-  if (quotient.getLHS() == y)
-    return by == divisor;
-  if (by % divisor != 0)
-    return false;
-  IndexSpace probe(space); // which notes splits that are not wanted for this
-  return probe.floorDiv(quotient.getLHS(), by / divisor) == y;
+  return by % divisor == 0 && probe.floorDiv(quotient.getLHS(), by / divisor) == y;
 }
 
 /// Joins c k (x floordiv c) + k (x mod c) into k x.
@@ -275,6 +273,13 @@ static IndexSpace::Sum dividedBy(const IndexSpace::Sum &sum, int64_t number) {
   return result;
 }
 
+/// The one x floordiv d that is all of `sum`; null if it is anything else.
+static AffineBinaryOpExpr quotientAlone(const IndexSpace::Sum &sum) {
+  bool isOne = sum.terms.size() == 1 && sum.constant == 0 && sum.terms.front().second == 1 &&
+               sum.terms.front().first.getKind() == AffineExprKind::FloorDiv;
+  return isOne ? cast<AffineBinaryOpExpr>(sum.terms.front().first) : nullptr;
+}
+
 AffineExpr IndexSpace::floorDiv(AffineExpr a, int64_t divisor) {
   if (divisor == 1)
     return a;
@@ -284,6 +289,11 @@ AffineExpr IndexSpace::floorDiv(AffineExpr a, int64_t divisor) {
     return quotient;
   wantSplit(*this, division.rest, divisor);
   Sum sum = sumOf(quotient);
+  if (auto inner = quotientAlone(division.rest)) {
+    int64_t by = cast<AffineConstantExpr>(inner.getRHS()).getValue();
+    addTo(sum, floorDiv(inner.getLHS(), by * divisor), 1);
+    return exprOf(sum);
+  }
   Sum multiples, below;
   if (int64_t unit = separateBelow(*this, division.rest, divisor, multiples, below); unit > 1) {
     addTo(sum, floorDiv(exprOf(dividedBy(multiples, unit)), divisor / unit), 1);

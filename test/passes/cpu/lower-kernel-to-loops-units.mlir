@@ -10,3 +10,13 @@ func.func @gelu(%x: tensor<8x65x512xf32>) -> tensor<8x65x512xf32> attributes {rt
   %0 = nn.gelu %x : tensor<8x65x512xf32>
   return %0 : tensor<8x65x512xf32>
 }
+
+// 400 units of 4096 elements, 25 for each 128 x 800.
+// CHECK-LABEL: @gelu_tanh
+// CHECK-NOT: arith.{{div|rem}}
+// CHECK: math.tanh
+// CHECK-NOT: arith.{{div|rem}}
+func.func @gelu_tanh(%x: tensor<16x128x800xf32>) -> tensor<16x128x800xf32> attributes {rt.kernel} {
+  %0 = nn.gelu %x {tanh} : tensor<16x128x800xf32>
+  return %0 : tensor<16x128x800xf32>
+}
