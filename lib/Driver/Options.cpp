@@ -95,7 +95,7 @@ std::string takeAxes(const std::string &text, std::optional<std::vector<std::str
 
 std::string takePrecision(const std::string &text, Precision &target) {
   if (text == "tf32")
-    return "tf32 needs a CUDA target; choose fp32, bf16, fp16 or fp64";
+    return "tf32 is not supported; choose fp32, bf16, fp16 or fp64";
   return takePrecisionAmong(text, target);
 }
 
@@ -274,7 +274,7 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
           "with two chunks of the model on each stage zb-v, dualpipev, with V interleaved:V; "
           "search: an order that is found for the model's own times; or "
           "what weft-schedule has written to a file; default: the one of the shortest step by "
-          "modelled times that fits --memory-limit",
+          "modelled times that fits into memory",
           [&options](const std::string &text) { return takeSchedule(text, options); },
           scheduleNames()));
   acts.at(
@@ -313,15 +313,14 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
               }));
   acts.at(Phase::Sharded,
           flags.value(
-              "--sequence-parallel", "on|off|auto",
-              "also split norms and residuals over weight axes (auto: off); less memory, the same "
-              "bytes moved",
+              "--sequence-parallel", "on|off",
+              "also split norms and residuals over weight axes; less memory, the same bytes moved",
               [&options](const std::string &text) -> std::string {
                 options.compile.phases.sequenceParallel = text == "on";
-                bool known = text == "on" || text == "off" || text == "auto";
-                return known ? "" : FlagTable::notAmong(text, {"on", "off", "auto"});
+                bool known = text == "on" || text == "off";
+                return known ? "" : FlagTable::notAmong(text, {"on", "off"});
               },
-              {"on", "off", "auto"}));
+              {"on", "off"}));
   acts.ofTheRun(flags.value(
       "--cluster", "FILE",
       "devices and links to plan for: a file, or a name such as h100 (docs/cluster.md); "
@@ -341,7 +340,8 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
           flags.value("--attention", "whole|decomposed",
                       "whole (default on CPUs): a library's or one kernel; decomposed: the model's "
                       "products and softmax, with scores in memory; default on GPUs: whole where "
-                      "cuDNN does it, bf16 and fp16 with heads of up to 128, else decomposed",
+                      "cuDNN does it (bf16 and fp16, heads of up to 128 and a multiple of 8, no "
+                      "mask but a causal one), else decomposed",
                       takeNumbered(options.compile.phases.raiseAttention, {"decomposed", "whole"}),
                       {"whole", "decomposed"}));
   acts.at(Phase::Executable, flags.count("--threads-per-rank", "N", "default: cores / local ranks",

@@ -16,6 +16,7 @@ namespace {
 constexpr const char *kIntro =
     R"(usage: weft-plan MODEL.onnx --cluster FILE --devices N [flags of weft-compile]
        weft-plan MODEL.onnx --evaluate AXIS=N,... [--cluster FILE] [flags of weft-compile]
+       weft-plan MODEL.onnx --plan FILE [flags of weft-compile]
        weft-plan --diff FROM.textproto TO.textproto
        weft-plan --calibrate FILE [--comm inproc|tcp|mpi] [--threads-per-rank N]
 

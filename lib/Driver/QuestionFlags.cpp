@@ -61,8 +61,9 @@ void weft::driver::addQuestionFlags(FlagTable &flags, ActsTable &acts, QuestionF
       kMeans));
   acts.ofTheRun(flags.value(
       "--objective", "step|latency|throughput|devices|memory",
-      "what to make least: the time of a step (default; latency and throughput of a batch that is "
-      "given mean the same); devices, of those numbers that divide --devices; or memory",
+      "what to make least: the time of a step (default; the batch is given, so latency and "
+      "throughput are other names for it); devices, of those numbers that divide --devices; or "
+      "memory",
       [&question](const std::string &text) -> std::string {
         question.objective =
             text == "memory" ? planner::Objective::Memory : planner::Objective::Time;

@@ -144,8 +144,7 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
   acts.at(Phase::Step, add("--recompute", "none|selective|full|auto",
                            "recompute in the backward pass rather than keep: cheap values and "
                            "attention, whole blocks, "
-                           "or the least that "
-                           "fits into --memory-limit",
+                           "or the least that fits into memory",
                            takeRecompute(training.recompute), kRecomputeChoices));
   acts.between(
       Phase::Graph, Phase::Graph, Phase::Sharded,

@@ -6,7 +6,7 @@ set -u
 passes=$(weft-opt --help | sed -n '/^ *Passes:$/,/^ *Pass Pipelines:$/p' | sed -nE 's/^ {6}(--[a-z][a-z-]*) .*/\1/p')
 alone() { # PASS MODULE
   local said code=0
-  said=$(timeout 60 weft-opt "$1" "$2" -o /dev/null 2>&1) || code=$?
+  said=$(timeout 600 weft-opt "$1" "$2" -o /dev/null 2>&1) || code=$?
   case $code in
     0) echo ran ;;
     1) grep -q 'error: ' <<< "$said" && echo refused || echo "WRONG: $1 $2 ends without a word" ;;

@@ -47,16 +47,15 @@ std::string ncclVersion(const Library &library) {
   return format("%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
 }
 
-/// The driver's own version, such as 580.159.04; CUDA's calls give only the
+/// The driver's own version, such as 580.159.04: the first word of the system's line that is a
+/// number ("... Kernel Module for x86_64  580.159.04  Release Build"). CUDA's calls give only the
 /// CUDA version it serves.
 std::string driverRelease() {
   std::ifstream file("/proc/driver/nvidia/version");
-  std::string line;
-  std::getline(file, line);
-  size_t place = line.find_first_of("0123456789", line.find("Module"));
-  if (line.empty() || place == std::string::npos)
-    return "unknown";
-  return line.substr(place, line.find(' ', place) - place);
+  for (std::string word; file >> word;)
+    if (word.find_first_not_of("0123456789.") == std::string::npos)
+      return word;
+  return "unknown";
 }
 
 std::string processorName() {
