@@ -246,6 +246,24 @@ static void settleOrder(gpu::GPUFuncOp function) {
   });
 }
 
+/// LLVM takes it that no call touches what is `noalias`, a barrier neither, and so may move loads
+/// and stores across it: of a buffer through which threads hear of each other it must not be said.
+static void forgetNoAlias(gpu::GPUFuncOp function) {
+  bool hasBarriers = false;
+  function.walk([&](Operation *op) { hasBarriers |= isa<gpu::BarrierOp, NVVM::SyncWarpOp>(op); });
+  for (unsigned number = 0; number < function.getNumArguments(); ++number) {
+    Value buffer = function.getArgument(number);
+    bool isWritten = !function.getArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName());
+    bool isRead = llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+      auto memory = dyn_cast<MemoryEffectOpInterface>(user);
+      return !memory || memory.getEffectOnValue<MemoryEffects::Read>(buffer);
+    });
+    if (hasBarriers && isWritten && isRead)
+      function.removeArgAttr(
+          number, StringAttr::get(function.getContext(), LLVM::LLVMDialect::getNoAliasAttrName()));
+  }
+}
+
 LogicalResult KernelLowering::run(bool joins, bool isLastTry) {
   separateRows(kernel);
   mergeReductions(kernel);
@@ -279,6 +297,7 @@ LogicalResult KernelLowering::run(bool joins, bool isLastTry) {
     emitUnits(*tiling, elements, placement);
   gpu::ReturnOp::create(code, loc);
   settleOrder(function);
+  forgetNoAlias(function);
   kernel.erase();
   return success();
 }

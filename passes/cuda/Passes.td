@@ -15,7 +15,8 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
     a back end or an emulation has to know of a kernel:
     - Arguments are the buffers of the kernel's arguments, then of its results, as `memref<NxT>`: all elements in row-major
       order, booleans as `i8` that are 0 or 1, in generic (global) memory, starting on multiples of 16 bytes
-      (`llvm.align`). No two overlap (`llvm.noalias`); an argument that is never written is `llvm.readonly`. Where `rt.in_place` says
+      (`llvm.align`). No two overlap (`llvm.noalias`, but for those through which threads exchange
+      values across barriers); an argument that is never written is `llvm.readonly`. Where `rt.in_place` says
       that a result overwrites an argument, both pointers are the same, and only the result's is used.
     - Of a function with `rt.members` = n one of its n members is made, and `weft.members` = [n, arguments of a member] says
       so: the kernel is given the buffers of all, their arguments one after the other, then their results; member m runs in blocks

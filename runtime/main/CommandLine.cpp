@@ -30,7 +30,7 @@ Try these:
 
 constexpr const char *kEnd =
     R"(Exit codes: 0 ok, 1 user error or mismatch, 2 usage, 3 a rank failed, 4 hang,
-5 does not fit in memory, 70 a bug of Weft; 128 + N stopped by signal N.
+5 does not fit in memory, 6 a GPU failed, 70 a bug of Weft; 128 + N stopped by signal N.
 )";
 
 void addWhere(FlagTable &flags, CommandLine &line) {
@@ -64,8 +64,8 @@ void addWhere(FlagTable &flags, CommandLine &line) {
 
 void addRestarts(FlagTable &flags, CommandLine &line) {
   flags.count("--max-restarts", "N",
-              "when a rank dies or hangs, start training again from the last checkpoint of "
-              "--save, at most N times (0)",
+              "when a rank dies or hangs, or a GPU fails, start training again from the last "
+              "checkpoint of --save, at most N times (0)",
               line.maxRestarts, 0, 1000000);
 }
 

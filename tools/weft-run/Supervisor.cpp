@@ -160,7 +160,9 @@ Outcome Supervisor::run() {
       usleep(kPeriod);
   }
   Outcome outcome = verdict();
-  bool lost = outcome.code == int(StatusCode::RankFailed) || outcome.code == int(StatusCode::Hang);
+  bool lost = outcome.code == int(StatusCode::RankFailed) ||
+              outcome.code == int(StatusCode::Hang) ||
+              outcome.code == int(StatusCode::DeviceFailed);
   outcome.isAccident = lost && asked == 0 && !neverRan();
   return outcome;
 }

@@ -16,16 +16,15 @@
 using namespace mlir;
 using weft::cuda::Assembled;
 
-llvm::Expected<std::string> weft::cuda::findAssembler() {
-  if (auto toolkit = llvm::sys::Process::GetEnv("WEFT_CUDA_PATH"); toolkit && !toolkit->empty()) {
-    llvm::SmallString<256> path(*toolkit);
-    llvm::sys::path::append(path, "bin", "ptxas");
-    if (llvm::sys::fs::can_execute(path))
-      return path.str().str();
-    return llvm::createStringError("WEFT_CUDA_PATH is '" + *toolkit +
-                                   "', where there is no bin/ptxas; let it name a CUDA toolkit, "
-                                   "or unset it");
-  }
+std::string weft::cuda::findAssembler() {
+  // Where executables look for CUDA's libraries (launching.md); a toolkit may be among it.
+  if (auto folders = llvm::sys::Process::GetEnv("WEFT_CUDA_PATH"))
+    for (StringRef folder : llvm::split(*folders, ':')) {
+      llvm::SmallString<256> path(folder);
+      llvm::sys::path::append(path, "bin", "ptxas");
+      if (!folder.empty() && llvm::sys::fs::can_execute(path))
+        return path.str().str();
+    }
   if (auto found = llvm::sys::findProgramByName("ptxas"))
     return *found;
   if (auto found = llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"}))

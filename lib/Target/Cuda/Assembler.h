@@ -12,9 +12,9 @@
 
 namespace weft::cuda {
 
-/// The assembler: $WEFT_CUDA_PATH/bin/ptxas where that is set, else ptxas of PATH or of
-/// /usr/local/cuda/bin. Empty if there is none; fails if there is none where WEFT_CUDA_PATH says.
-llvm::Expected<std::string> findAssembler();
+/// The assembler: bin/ptxas of the first of the folders of $WEFT_CUDA_PATH that has one, else ptxas
+/// of PATH or of /usr/local/cuda/bin. Empty if there is none.
+std::string findAssembler();
 
 /// What the assembler made of a kernel.
 struct Assembled {

@@ -95,10 +95,7 @@ weft::cuda::compileKernels(ModuleOp module, const Chip &chip, const KernelOption
   context->appendDialectRegistry(registry);
   for (StringRef name : registry.getDialectNames())
     context->getOrLoadDialect(name);
-  llvm::Expected<std::string> found = findAssembler();
-  if (!found)
-    return module.emitError(llvm::toString(found.takeError()));
-  std::string assembler = *found;
+  std::string assembler = findAssembler();
 
   std::vector<OwningOpRef<ModuleOp>> modules;
   std::vector<KernelImage> kernels;

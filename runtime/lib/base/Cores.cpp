@@ -61,7 +61,6 @@ CoreShare weft::runtime::shareCores(const std::vector<CoreReport> &reports, int6
     if (reports[i].host != mine.host)
       continue;
     ++share.localRanks;
-    share.localRank += int64_t(i) < rank;
     if (!overlap(reports[i], mine))
       continue;
     ++share.sharers;

@@ -23,7 +23,6 @@ CoreReport reportCores();
 /// them into runs of equal length.
 struct CoreShare {
   int64_t localRanks = 1; // ranks on this machine
-  int64_t localRank = 0;  // of these, how many come before this one
   int64_t sharers = 1;    // of these, ranks that may use some of the same cores
   unsigned cores = 1;     // that the process may use
   /// What is left for each sharer, at least one.

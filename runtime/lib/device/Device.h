@@ -30,6 +30,7 @@
 
 #include "device/Resolved.h"
 #include "device/Timeline.h"
+#include "device/Units.h"
 #include "job/Board.h"
 #include "job/World.h"
 
@@ -89,9 +90,11 @@ struct DeviceOptions {
   unsigned threads = 1;                              // of the host, for the work of stream 0
   bool spin = false;                                 // they may wait actively
   std::vector<int> cores;                            // for threads of the host; none: all
-  int64_t numLocalRanks = 1;                         // that share the machine's memory
-  int64_t localRank = 0;                             // among these
-  size_t traceCapacity = 0;                          // trace events of a stream; 0 = none
+  int64_t rank = 0;
+  int64_t numLocalRanks = 1;   // that share the machine's memory
+  int64_t numProcessRanks = 1; // of these, in this process
+  UnitShare unit;              // if the kind has any
+  size_t traceCapacity = 0;    // trace events of a stream; 0 = none
   FailureSink *failures = nullptr;
   CommandSource *commands = nullptr;
   /// What computes sleeps so long instead, in seconds by CommandPlace; null: it computes.
@@ -100,7 +103,7 @@ struct DeviceOptions {
 
 /// What is known of a stream when all commands are prepared.
 struct StreamPlan {
-  uint64_t scratch; // its offset, behind what was planned; a multiple of 64
+  uint64_t scratch; // its offset, behind what was planned; a multiple of 256
   StreamMark *mark; // shows where the stream is
   size_t waits;     // most in a run: commands that wait for other streams or ranks
 };

@@ -23,8 +23,8 @@ Status Device::makeCollectives(CollectivesBy by, GroupTable &groups,
   return {};
 }
 
-DeviceKind::DeviceKind(const char *name, Make make, const char *comm) noexcept
-    : name(name), make(make), comm(comm), next(kinds) {
+DeviceKind::DeviceKind(const char *name, Make make, const char *comm, Look look) noexcept
+    : name(name), make(make), comm(comm), look(look), next(kinds) {
   kinds = this;
 }
 
@@ -53,6 +53,12 @@ std::string weft::runtime::gibibytes(uint64_t bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f GiB", double(bytes) / (1024.0 * 1024 * 1024));
   return text;
+}
+
+Status weft::runtime::lookForUnits(const std::string &name, UnitReport &report) {
+  std::string known;
+  const DeviceKind *kind = DeviceKind::find(name, known);
+  return kind && kind->look ? kind->look(report) : Status();
 }
 
 Status weft::runtime::makeDevice(const std::string &name, const DeviceOptions &options,

@@ -14,14 +14,18 @@ namespace weft::runtime {
 class DeviceKind {
 public:
   using Make = Status (*)(const DeviceOptions &options, std::unique_ptr<Device> &device);
+  /// Which devices the process sees.
+  using Look = Status (*)(UnitReport &report);
 
   /// `comm`: the `--comm` that its ranks take where nobody says one; null: as they were started.
-  DeviceKind(const char *name, Make make, const char *comm = nullptr) noexcept;
+  /// `look`: null where ranks need not have devices of their own.
+  DeviceKind(const char *name, Make make, const char *comm = nullptr, Look look = nullptr) noexcept;
   static const DeviceKind *find(const std::string &name, std::string &known);
 
   const char *const name;
   const Make make;
   const char *const comm;
+  const Look look;
 
 private:
   const DeviceKind *const next;
@@ -32,6 +36,9 @@ private:
 std::string deviceOf(const ProgramView &program);
 /// The `--comm` of a kind's ranks where nobody says one; empty: as they were started.
 std::string commOf(const std::string &device);
+
+/// What the process sees of the kind `name`; nothing where that needs no devices.
+Status lookForUnits(const std::string &name, UnitReport &report);
 
 /// Makes a device of the kind `name`; the host's is called "host".
 Status makeDevice(const std::string &name, const DeviceOptions &options,

@@ -9,11 +9,12 @@
 
 using namespace weft::runtime;
 
-static uint64_t alignUp(uint64_t value) { return (value + 63) / 64 * 64; }
+/// As cuBLASLt wants its workspace.
+static uint64_t alignUp(uint64_t value) { return (value + 255) / 256 * 256; }
 
-RankContext::RankContext(SessionShared &shared, int64_t rank, int64_t localRank,
+RankContext::RankContext(SessionShared &shared, int64_t rank, const UnitShare &unit,
                          const std::vector<int> &cores)
-    : shared(shared), processRank(rank), localRank(localRank), cores(cores),
+    : shared(shared), processRank(rank), unit(unit), cores(cores),
       position(coordinatesOf(shared.program, rank)), groups(shared.comm), worker(cores) {
   stageIndex = unsigned(
       indexAlong(shared.program, shared.program.axes(shared.program.info().stageAxes), position));
@@ -27,8 +28,10 @@ Status RankContext::open(const std::string &kind) {
   options.threads = shared.threadsPerRank;
   options.spin = shared.spin;
   options.cores = cores;
+  options.rank = processRank;
   options.numLocalRanks = shared.numLocalRanks;
-  options.localRank = localRank;
+  options.numProcessRanks = shared.numProcessRanks;
+  options.unit = unit;
   options.traceCapacity = shared.traceCapacity;
   options.failures = this;
   options.commands = this;

@@ -24,7 +24,7 @@ struct SessionShared {
   unsigned threadsPerRank = 1;
   bool spin = false;
   size_t traceCapacity = 0;
-  int64_t numLocalRanks = 1;
+  int64_t numLocalRanks = 1, numProcessRanks = 1;
   Clock::time_point epoch = Clock::now();
   World *world = nullptr;
   Board board; // of this process's ranks at least
@@ -53,8 +53,8 @@ struct RunFigures {
 
 class RankContext : private FailureSink, private CommandSource {
 public:
-  /// Number `localRank` of its machine. Its threads stay on `cores`; none: on all.
-  RankContext(SessionShared &shared, int64_t rank, int64_t localRank,
+  /// Has `unit` of its machine. Its threads stay on `cores`; none: on all.
+  RankContext(SessionShared &shared, int64_t rank, const UnitShare &unit,
               const std::vector<int> &cores);
   /// Makes the device of that kind (Devices.h).
   Status open(const std::string &kind);
@@ -134,7 +134,8 @@ private:
   void makeIssuers(uint32_t events);
 
   SessionShared &shared;
-  int64_t processRank, localRank;
+  int64_t processRank;
+  UnitShare unit;
   std::vector<int> cores;
   std::vector<int64_t> position;
   unsigned stageIndex = 0;

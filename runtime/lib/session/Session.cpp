@@ -158,14 +158,28 @@ std::string describeProgram(const ProgramView &p) {
          (mesh.empty() ? "of one rank" : mesh) + ")\n";
 }
 
-/// What every rank's process says of its cores.
-Status gatherReports(weft_session &session, std::vector<CoreReport> &reports) {
-  CoreReport mine = reportCores();
-  reports.assign(size_t(session.view().numRanks()), mine);
-  std::vector<CoreReport> told;
+/// Of each rank, what its process sees of its machine.
+struct Reports {
+  std::vector<CoreReport> cores;
+  std::vector<uint64_t> hosts;
+  std::vector<UnitReport> units;
+};
+
+Status gatherReports(weft_session &session, const std::string &device, Reports &reports) {
+  struct Report {
+    CoreReport cores;
+    UnitReport units;
+  } mine{reportCores(), {}};
+  WEFT_TRY(lookForUnits(device, mine.units));
+  std::vector<Report> told;
   WEFT_TRY(gatherFromProcesses(session, mine, told));
-  if (!told.empty())
-    reports = std::move(told);
+  if (told.empty())
+    told.assign(size_t(session.view().numRanks()), mine);
+  for (const Report &report : told) {
+    reports.cores.push_back(report.cores);
+    reports.hosts.push_back(report.cores.host);
+    reports.units.push_back(report.units);
+  }
   return {};
 }
 
@@ -257,10 +271,12 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
     WEFT_TRY(meetProcesses(*session, comm, launch, options.agreement));
     local = 1;
   }
-  std::vector<CoreReport> reports;
-  WEFT_TRY(gatherReports(*session, reports));
-  CoreShare share = shareCores(reports, session->firstRank);
+  std::string device = deviceOf(p);
+  Reports reports;
+  WEFT_TRY(gatherReports(*session, device, reports));
+  CoreShare share = shareCores(reports.cores, session->firstRank);
   shared.numLocalRanks = share.localRanks;
+  shared.numProcessRanks = local;
   unsigned threads = options.threads_per_rank ? options.threads_per_rank : p.info().threadsPerRank;
   if (threads == 0)
     threads = share.each();
@@ -273,11 +289,11 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
   for (const Body &body : p.Bodies())
     streams = std::max(streams, body.streams);
   session->world.setSpin((threads + streams - 1) * share.sharers <= share.cores);
-  std::string device = deviceOf(p);
-  for (int64_t i = 0; i < local; ++i) {
-    share = shareCores(reports, session->firstRank + i);
-    session->ranks.push_back(std::make_unique<RankContext>(
-        shared, session->firstRank + i, share.localRank, pin ? share.own : std::vector<int>()));
+  for (int64_t rank = session->firstRank; rank < session->firstRank + local; ++rank) {
+    share = shareCores(reports.cores, rank);
+    session->ranks.push_back(
+        std::make_unique<RankContext>(shared, rank, shareUnits(reports.hosts, reports.units, rank),
+                                      pin ? share.own : std::vector<int>()));
     WEFT_TRY(session->ranks.back()->open(device));
   }
   session->statistics.pinned_cores = pin ? uint32_t(share.own.size()) : 0;

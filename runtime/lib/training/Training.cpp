@@ -455,10 +455,11 @@ private:
     return {};
   }
 
-  /// Of a failed save, after which training goes on; a rank that is lost is
-  /// none, and nothing goes on without it.
+  /// Of a failed save, after which training goes on; a rank or a device that is lost
+  /// is none, and nothing goes on without it.
   Status warnOf(const Status &status) {
-    if (status.code() == StatusCode::RankFailed || status.code() == StatusCode::Hang)
+    if (status.code() == StatusCode::RankFailed || status.code() == StatusCode::Hang ||
+        status.code() == StatusCode::DeviceFailed)
       return status;
     if (!status.ok())
       log.warning(status.text());

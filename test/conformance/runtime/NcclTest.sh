@@ -24,7 +24,8 @@ same threads
 expect 0 '2 ranks over nccl' "$run" --comm nccl "$two" "${train[@]}" --log "$work/processes.jsonl"
 same processes
 expect 0 '4 ranks over nccl' "$run" --comm nccl "$grid" "${train[@]}"
-expect 0 '2 ranks over nccl' "$(dirname "$0")/start-tcp.sh" 2 "$two" "${train[@]}"
+start=$(dirname "$0")/start-tcp.sh
+expect 0 '2 ranks over nccl' "$start" 2 "$two" "${train[@]}"
 if [ "$mpi" = mpi ]; then
   root=()
   [ "$(id -u)" != 0 ] || root=(--allow-run-as-root)
@@ -38,6 +39,14 @@ fi
 expect 1 'error: .*the machine has 1 GPUs for 2 ranks' env WEFT_EMULATED_GPUS=1 "$run" --comm nccl "$two" "${train[@]}"
 expect 0 '2 ranks over nccl' env WEFT_EMULATED_GPUS=1 WEFT_CUDA_SHARE=1 "$run" --comm nccl "$two" "${train[@]}" --log "$work/shared.jsonl"
 same shared
+expect 2 'error: .*NCCL cannot serve ranks that share a GPU and a process; start them as processes' \
+  env WEFT_EMULATED_GPUS=1 WEFT_CUDA_SHARE=1 "$two" "${train[@]}"
+# A launcher may show each process a GPU of its own: all are number 0 there. Two that see the same one share it.
+# shellcheck disable=SC2016 # for the shell within
+expect 0 '2 ranks over nccl' env WEFT_EMULATED_GPUS=1 "$start" 2 bash -c 'WEFT_EMULATED_FIRST_GPU=$RANK exec "$0" "$@"' \
+  "$two" "${train[@]}" --log "$work/bound.jsonl"
+same bound
+expect 1 'error: .*the machine has 1 GPUs for 2 ranks' env WEFT_EMULATED_GPUS=1 WEFT_EMULATED_FIRST_GPU=3 "$start" 2 "$two" "${train[@]}"
 expect 1 'NCCL failed at joining a group: invalid usage \(5\)' \
   env WEFT_EMULATED_GPUS=1 WEFT_CUDA_SHARE=1 NCCL_HOSTID=one "$run" --comm nccl "$two" "${train[@]}"
 
@@ -82,4 +91,4 @@ lose() {
 }
 lose KILL 3 'rank 1 .*was killed by signal 9|rank 1 .*(killed|ended)' 4
 lose STOP 4 'rank 1 .*is stopped' 8
-finish 18
+finish 22

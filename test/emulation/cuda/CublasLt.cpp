@@ -39,6 +39,7 @@ struct Layout {
 };
 struct Preference {
   uint64_t mostWorkspace = 0;
+  uint32_t reductionSchemes = 7;
   uint32_t alignments[4] = {256, 256, 256, 256};
 };
 
@@ -193,7 +194,9 @@ LtStatus cublasLtMatmulPreferenceSetAttribute(LtPreference preference,
   if (bytes != (isWorkspace ? sizeof(uint64_t) : sizeof(uint32_t)))
     return LtInvalidValue;
   void *to = isWorkspace ? static_cast<void *>(&of(preference).mostWorkspace)
-                         : &of(preference).alignments[attribute - LtAlignmentOfLhs];
+             : attribute == LtReductionSchemes
+                 ? &of(preference).reductionSchemes
+                 : &of(preference).alignments[attribute - LtAlignmentOfLhs];
   std::memcpy(to, value, bytes);
   return LtSuccess;
 }
@@ -205,6 +208,9 @@ LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle, LtProduct, LtLayout lhs, LtLay
   if (of(lhs).type != of(rhs).type || of(addend).type != of(result).type ||
       !of(addend).isLike(of(result)) || of(lhs).batch != of(result).batch ||
       of(rhs).batch != of(result).batch)
+    return LtNotSupported;
+  // A real one might round parts of a sum to the result's type, which nobody wants.
+  if (of(result).bytes() < 4 && of(preference).reductionSchemes != LtReduceInComputeType)
     return LtNotSupported;
   *found = wanted > 0 && of(preference).mostWorkspace >= kWorkspace ? 1 : 0;
   if (*found == 1) {
@@ -229,7 +235,8 @@ LtStatus cublasLtMatmul(LtHandle, LtProduct product, const void *alpha, const vo
     if (uintptr_t(places[i]) % algorithm->data[1 + i] != 0)
       return LtInvalidValue;
   bool isWide = p.compute == LtComputeF64, adds = isOne(beta, isWide);
-  if (algorithm->data[0] != kAlgorithm || workspaceBytes < kWorkspace || !isOne(alpha, isWide))
+  if (algorithm->data[0] != kAlgorithm || workspaceBytes < kWorkspace ||
+      uintptr_t(workspace) % 256 != 0 || !isOne(alpha, isWide))
     return LtInvalidValue;
   auto matrix = [&](LtLayout layout, const void *place, bool isTurned) {
     return Matrix{of(layout), Gpu::get().bytesAt(uint64_t(uintptr_t(place))), isTurned};

@@ -99,7 +99,7 @@ TEST_F(CudaDevice, TellsWhatTheDriverRefuses) {
   restart(1, "cuLaunchKernel", 1, 719);
   ASSERT_OK(open());
   weft_status status = run();
-  EXPECT_EQ(status.code, int(StatusCode::UserError));
+  EXPECT_EQ(status.code, int(StatusCode::DeviceFailed));
   std::string text = status.text;
   EXPECT_NE(text.find("command 0 (launch)"), std::string::npos) << text;
   EXPECT_NE(text.find("launching a kernel: CUDA_ERROR_LAUNCH_FAILED (719)"), std::string::npos)
@@ -164,6 +164,29 @@ TEST_F(CudaImage, OtherChipsTakeTheText) {
   image.text = reinterpret_cast<const char *>(&text);
   ASSERT_OK(openTwice(4));
   expectThree();
+}
+
+/// An older driver says so of what a newer assembler made.
+TEST_F(CudaImage, ABinaryThatTheDriverCannotReadLeavesTheText) {
+  static constexpr char unknown[64] = "of a later assembler";
+  image.binary = unknown;
+  image.text = reinterpret_cast<const char *>(&text);
+  ASSERT_OK(openTwice(4));
+  expectThree();
+}
+
+TEST_F(CudaImage, BothRefusalsAreTold) {
+  static constexpr char unknown[64] = "of a later assembler";
+  image.binary = image.text = unknown;
+  weft_status status = openTwice(4);
+  EXPECT_EQ(status.code, int(StatusCode::UserError));
+  EXPECT_NE(std::string(status.text).find("loading a kernel: CUDA_ERROR_INVALID_IMAGE (200)"),
+            std::string::npos)
+      << status.text;
+  EXPECT_NE(
+      std::string(status.text).find("before that, the CUDA driver failed at loading its binary"),
+      std::string::npos)
+      << status.text;
 }
 
 TEST_F(CudaImage, TextAloneIsEnough) {

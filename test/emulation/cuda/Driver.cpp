@@ -141,6 +141,12 @@ Result cuDeviceGetName(char *name, int bytes, int device) {
   std::snprintf(name, size_t(bytes), "emulated GPU %d", device);
   return Success;
 }
+Result cuDeviceGetUuid_v2(Uuid *uuid, int device) {
+  WEFT_ENTER("cuDeviceGetUuid");
+  const char *first = std::getenv("WEFT_EMULATED_FIRST_GPU");
+  std::snprintf(uuid->bytes, sizeof uuid->bytes, "GPU-%d", (first ? std::atoi(first) : 0) + device);
+  return Success;
+}
 Result cuDeviceGetAttribute(int *value, Attribute attribute, int) {
   WEFT_ENTER("cuDeviceGetAttribute");
   *value = attribute == ComputeCapabilityMajor ? kChip / 10 : kChip % 10;

@@ -9,6 +9,7 @@
 // them issues later.
 //
 // From the environment: WEFT_EMULATED_SEED (of the orders), WEFT_EMULATED_GPUS (8),
+// WEFT_EMULATED_FIRST_GPU (which of the machine's the process sees first: 0),
 // WEFT_EMULATED_MEMORY (bytes of each, 1 GiB), WEFT_EMULATED_VERSION (13000), WEFT_EMULATED_FAILURE
 // (SYMBOL:CALL:CODE, of any of the emulated libraries: which call fails, from 1, and how; the code
 // -1: it never returns).

@@ -110,7 +110,7 @@ TEST_F(Graphs, AFailureInOneIsToldWithHowToFindTheCommand) {
     ASSERT_OK(mixed.run());
   restart(1, "cuGraphLaunch", 1, 719);
   weft_status status = mixed.run();
-  EXPECT_EQ(status.code, int(StatusCode::UserError));
+  EXPECT_EQ(status.code, int(StatusCode::DeviceFailed));
   expectIn(status.text, "the CUDA driver failed at launching a graph: CUDA_ERROR_LAUNCH_FAILED");
   Mixed other(3);
   restart(1);
@@ -120,7 +120,7 @@ TEST_F(Graphs, AFailureInOneIsToldWithHowToFindTheCommand) {
     ASSERT_OK(other.run());
   restart(1, "cuStreamQuery", 1, 719);
   status = other.run();
-  EXPECT_EQ(status.code, int(StatusCode::UserError));
+  EXPECT_EQ(status.code, int(StatusCode::DeviceFailed));
   expectIn(status.text, "at running a graph (WEFT_CUDA_SYNC=1 names the command): ");
 }
 

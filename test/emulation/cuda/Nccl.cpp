@@ -8,7 +8,8 @@
 // and now and then a group are in progress until somebody asks.
 //
 // WEFT_EMULATED_NCCL plants a failure: "hang:M:N" lets group N of a communicator's member M (both
-// from 0) never come, "error:M:N" ends it with an error that only who asks hears of.
+// from 0) never come, "error:M:N" ends it with a lost peer, of which only who asks hears, and
+// "fault:M:N" so with an error of the system.
 #include "Gpu.h"
 #include "Meeting.h"
 
@@ -176,6 +177,8 @@ public:
       return false;
     if (isPlanted("error", *comm, number))
       comm->error = NcclRemoteError;
+    if (isPlanted("fault", *comm, number))
+      comm->error = NcclSystemError;
     if (comm->error != NcclSuccess)
       return false;
     bool free = !hasCollectives || comm->meeting->isFree(Meeting::kAll);

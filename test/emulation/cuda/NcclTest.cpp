@@ -135,6 +135,39 @@ constexpr int kRanks = 4, kStreams = 3;
 
 /// Transfers between random pairs, of any size, on several streams, as one order has them: each
 /// rank has its part of it, and its streams are not ordered with each other.
+/// Elsewhere it moves fewer bytes at a time.
+TEST_F(Nccl, WhatIsAddedInOrderIsMovedFromMultiplesOf16) {
+  for (int64_t members : {2, 3, 5, 8})
+    for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter}) {
+      std::vector<cuda::NcclTensor> tensors;
+      int64_t at = 0;
+      for (int64_t extent : {7, 1, 30}) {
+        Collective sum{};
+        sum.kind = kind;
+        sum.dtype = DType::BF16;
+        sum.accumulator = DType::F32;
+        sum.outer = sum.middle = sum.otherExtent = 1;
+        sum.inner = 3;
+        sum.extent = extent * members;
+        cuda::NcclTensor tensor{sum, {at, false}, {at + 4096, false}, {}, {}};
+        for (int64_t m = 0; m < members; ++m)
+          tensor.shards.push_back({m * extent, extent, extent});
+        tensors.push_back(tensor);
+        at += 1024;
+      }
+      for (int64_t me = 0; me < members; ++me) {
+        cuda::NcclPlan plan = cuda::planNccl(tensors, members, me);
+        plan.calls.insert(plan.calls.end(), plan.callsAfter.begin(), plan.callsAfter.end());
+        ASSERT_FALSE(plan.calls.empty());
+        for (const cuda::NcclPlan::Call &call : plan.calls) {
+          EXPECT_EQ(call.from.offset % 16, 0);
+          EXPECT_EQ(call.to.offset % 16, 0);
+          EXPECT_EQ(call.count % 16, 0);
+        }
+      }
+    }
+}
+
 TEST_F(Nccl, TransfersComeInOneOrder) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     restart(seed);

@@ -383,3 +383,17 @@ func.func @one_list(%x: tensor<5000x8xf32>, %i: tensor<9000x1xi64>, %u: tensor<9
   %2 = nn.add %0, %1 : tensor<5000x8xf32>
   return %2 : tensor<5000x8xf32>
 }
+
+// What is written before a barrier and read behind it may not be said to be apart from all else: LLVM would move accesses
+// of it across.
+// CHECK-LABEL: gpu.func @residual_norm(
+// CHECK-SAME: %[[SUM:[a-z0-9]+]]: memref<262144xf32> {llvm.align = 16 : i64}, %[[NORM:[a-z0-9]+]]: memref<262144xf32> {llvm.align = 16 : i64, llvm.noalias})
+// CHECK: vector.store %{{.+}}, %[[SUM]]
+// CHECK: gpu.barrier
+// CHECK: vector.load %[[SUM]]
+// CHECK: vector.store %{{.+}}, %[[NORM]]
+func.func @residual_norm(%a: tensor<64x4096xf32>, %b: tensor<64x4096xf32>, %scale: tensor<4096xf32>) -> (tensor<64x4096xf32>, tensor<64x4096xf32>) {
+  %sum = nn.add %a, %b : (tensor<64x4096xf32>, tensor<64x4096xf32>) -> tensor<64x4096xf32>
+  %norm = nn.rms_norm %sum, %scale dim = 1 epsilon = 1.0e-5 : (tensor<64x4096xf32>, tensor<4096xf32>) -> tensor<64x4096xf32>
+  return %sum, %norm : tensor<64x4096xf32>, tensor<64x4096xf32>
+}

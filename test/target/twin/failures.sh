@@ -41,19 +41,28 @@ fails() {
 }
 
 # Each function of the driver, as it is first called, and some of them later.
-fails one 1 'CUDA_ERROR_NO_DEVICE (100)' cuInit:1 cuDriverGetVersion:1 cuDeviceGetCount:1 cuDevicePrimaryCtxRetain:1
+fails one 1 'CUDA_ERROR_NO_DEVICE (100)' cuInit:1 cuDriverGetVersion:1 cuDeviceGetCount:1 cuDeviceGetUuid:1 cuDevicePrimaryCtxRetain:1
 fails one 1 'CUDA_ERROR_INVALID_HANDLE (400)' cuCtxSetCurrent:1 cuMemGetInfo:1 cuStreamCreate:1 cuStreamCreate:2 cuEventCreate:1 cuEventCreate:3 \
   cuModuleGetFunction:1 cuEventRecord:1 cuEventRecord:9 cuEventSynchronize:1 cuEventElapsedTime:1
 fails one 1 'CUDA_ERROR_INVALID_IMAGE (200)' cuModuleLoadData:1 cuModuleLoadData:5
 fails one 5 'CUDA_ERROR_OUT_OF_MEMORY (2)' cuMemAlloc:1 cuMemHostAlloc:1 cuMemHostAlloc:2 cuLaunchKernel:4
-fails one 1 'CUDA_ERROR_LAUNCH_FAILED (719)' cuMemsetD2D8Async:1 cuMemcpyHtoDAsync:1 cuMemcpyHtoDAsync:5 cuMemcpyDtoHAsync:1 cuStreamSynchronize:1 \
+# Of the GPU itself: the same may do on another try.
+fails one 6 'CUDA_ERROR_LAUNCH_FAILED (719)' cuMemsetD2D8Async:1 cuMemcpyHtoDAsync:1 cuMemcpyHtoDAsync:5 cuMemcpyDtoHAsync:1 cuStreamSynchronize:1 \
   cuStreamSynchronize:4 cuLaunchKernel:1 cuLaunchKernel:20 cuStreamQuery:1 cuStreamQuery:2 cuGraphLaunch:1 cuGraphLaunch:2
+# So weft-run does try again.
+checks=$((checks + 1))
+WEFT_EMULATED_FAILURE=cuGraphLaunch:1:719 "$bin/weft-run" "$work/one" --data-tokens "$text:byte" --steps 4 --save "$work/saved" \
+  --max-restarts 1 > "$work/log" 2>&1
+[ $? = 6 ] && grep -q 'restart 1 of 1: .*CUDA_ERROR_LAUNCH_FAILED' "$work/log" && grep -q 'failed after 1 restarts' "$work/log" ||
+  { failures=$((failures + 1)) && echo "FAILED: a restart after a GPU's failure" && tail -4 "$work/log"; }
 fails two 1 'CUDA_ERROR_INVALID_HANDLE (400)' cuStreamWaitEvent:1 cuStreamWriteValue32:1 cuMemHostGetDevicePointer:1
 # cuBLASLt and NCCL.
 fails one 1 'CUBLAS_STATUS_NOT_SUPPORTED (15)' cublasLtMatmulAlgoGetHeuristic:1 cublasLtMatmulAlgoGetHeuristic:3 cublasLtMatmul:1 cublasLtMatmul:9
 fails one 1 'CUBLAS_STATUS_INVALID_VALUE (7)' cublasLtCreate:1
 fails two 1 'invalid usage (5)' ncclGetVersion:1 ncclGetUniqueId:1 ncclCommInitRankConfig:1 ncclCommInitRankConfig:2 ncclCommGetAsyncError:1 \
   ncclCommGetAsyncError:20 ncclGroupStart:1 ncclGroupEnd:2 ncclAllReduce:1 ncclReduceScatter:1 ncclAllGather:1
+# At work, not when they meet.
+ends two 6 'NCCL failed at work of a group: unhandled system error \(2\)' WEFT_EMULATED_NCCL=fault:1:2
 # cuDNN.
 fails attention 1 'CUDNN_STATUS_NOT_SUPPORTED (3000)' cudnnCreate:1 cudnnBackendFinalize:1 cudnnBackendFinalize:60 cudnnBackendExecute:1
 fails attention 1 'an error that it has no text for (5000)' cudnnBackendExecute:2

@@ -32,7 +32,6 @@ TEST(Cores, RanksThatTheLauncherBoundKeepTheirs) {
   std::vector<CoreReport> all = {report(1, {0, 1}), report(1, {2, 3})};
   CoreShare share = shareCores(all, 1);
   EXPECT_EQ(share.localRanks, 2);
-  EXPECT_EQ(share.localRank, 1);
   EXPECT_EQ(share.sharers, 1);
   EXPECT_EQ(share.each(), 2u);
   EXPECT_TRUE(share.own.empty()); // its mask says it already

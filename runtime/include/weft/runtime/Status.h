@@ -11,12 +11,13 @@ namespace weft::runtime {
 
 enum class StatusCode : int32_t {
   Ok = 0,
-  UserError = 1,  // the inputs, files or mesh are wrong: repair them
-  Usage = 2,      // the command line is wrong
-  RankFailed = 3, // another rank failed first: read that rank's message
-  Hang = 4,       // a rank did not arrive in time: restart, or raise --timeout
-  DoesNotFit = 5, // memory: use more ranks or another placement
-  Internal = 70   // Weft's own fault: report it
+  UserError = 1,    // the inputs, files or mesh are wrong: repair them
+  Usage = 2,        // the command line is wrong
+  RankFailed = 3,   // another rank failed first: read that rank's message
+  Hang = 4,         // a rank did not arrive in time: restart, or raise --timeout
+  DoesNotFit = 5,   // memory: use more ranks or another placement
+  DeviceFailed = 6, // a GPU, or what joins GPUs, failed at work: restart
+  Internal = 70     // Weft's own fault: report it
 };
 
 class [[nodiscard]] Status {

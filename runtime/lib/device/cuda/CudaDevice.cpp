@@ -5,7 +5,9 @@
 #include "device/Devices.h"
 #include "device/cuda/nccl/NcclCollectives.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 
 using namespace weft::runtime;
@@ -16,23 +18,35 @@ extern "C" {
 extern const char weft_cuda_device;
 const char weft_cuda_device = 0;
 }
-static const DeviceKind kind(CudaDevice::kName, CudaDevice::make, "nccl");
+static const DeviceKind kind(CudaDevice::kName, CudaDevice::make, "nccl", CudaDevice::look);
 
-Status CudaDevice::make(const DeviceOptions &options, std::unique_ptr<Device> &device) {
+Status CudaDevice::look(UnitReport &report) {
   const Driver *driver = nullptr;
   WEFT_TRY(Driver::open(driver));
   int count = 0;
   WEFT_CUDA_TRY(*driver, deviceCount(&count), "counting the GPUs");
+  report.count = std::min(uint32_t(count), UnitReport::kMost);
+  for (uint32_t i = 0; i < report.count; ++i) {
+    Uuid uuid{};
+    WEFT_CUDA_TRY(*driver, deviceUuid(&uuid, int(i)), "asking who a GPU is");
+    report.ids[i] = std::hash<std::string_view>()({uuid.bytes, sizeof uuid.bytes});
+  }
+  return {};
+}
+
+Status CudaDevice::make(const DeviceOptions &options, std::unique_ptr<Device> &device) {
+  const Driver *driver = nullptr;
+  WEFT_TRY(Driver::open(driver));
+  const UnitShare &unit = options.unit;
   const char *wish = std::getenv("WEFT_CUDA_SHARE");
-  bool isShared = options.numLocalRanks > count;
-  if (isShared && (count == 0 || !wish || std::string(wish) != "1"))
-    return Status::user("the machine has " + std::to_string(count) + " GPUs for " +
+  if (unit.isShared && (unit.onMachine == 0 || !wish || std::string(wish) != "1"))
+    return Status::user("the machine has " + std::to_string(unit.onMachine) + " GPUs for " +
                         std::to_string(options.numLocalRanks) +
                         " ranks; use more machines, or compile for fewer ranks");
   // NCCL takes two ranks on one GPU for a mistake, unless they say that they are on two machines.
-  if (isShared)
-    setenv("NCCL_HOSTID", ("weft-" + std::to_string(options.localRank)).c_str(), 0);
-  int gpu = int(options.localRank % count);
+  if (unit.isShared)
+    setenv("NCCL_HOSTID", ("weft-" + std::to_string(options.rank)).c_str(), 0);
+  int gpu = int(unit.number);
   std::unique_ptr<CudaDevice> made(new CudaDevice(options, *driver, gpu));
   WEFT_TRY(made->open().prefix("GPU " + std::to_string(gpu)));
   device = std::move(made);
@@ -99,6 +113,12 @@ Status CudaDevice::makeCollectives(CollectivesBy by, GroupTable &groups,
                                    std::unique_ptr<CollectiveProvider> &collectives) {
   if (by != CollectivesBy::Nccl)
     return Device::makeCollectives(by, groups, collectives);
+  // Which machine a rank claims to be on is its process's to say.
+  if (options.unit.isShared && options.numProcessRanks > 1)
+    return {
+        StatusCode::Usage,
+        "NCCL cannot serve ranks that share a GPU and a process; start them as processes, "
+        "weft-run --comm nccl, or let collectives go through memory of the host: --comm inproc"};
   const Nccl *library = nullptr;
   WEFT_TRY(enter());
   WEFT_TRY(Nccl::open(library));

@@ -30,8 +30,10 @@ class CudaDevice : public Device, private HostQueue::Owner {
 public:
   static constexpr const char *kName = "cuda";
 
-  /// GPU number `options.localRank` of the machine. With WEFT_CUDA_SHARE=1 ranks may outnumber the
-  /// GPUs, for tests: they take turns.
+  /// The GPUs that the process sees.
+  static Status look(UnitReport &report);
+  /// GPU number `options.unit` of these. With WEFT_CUDA_SHARE=1 ranks may outnumber the GPUs, for
+  /// tests: they take turns.
   static Status make(const DeviceOptions &options, std::unique_ptr<Device> &device);
   ~CudaDevice() override;
 

@@ -43,6 +43,25 @@ Status Driver::open(const Driver *&driver) {
   return status;
 }
 
+bool Driver::isFault(Result result) {
+  switch (result) {
+  case DeviceUnavailable:
+  case EccUncorrectable:
+  case NvlinkUncorrectable:
+  case IllegalAddress:
+  case LaunchTimeout:
+  case HardwareStackError:
+  case IllegalInstruction:
+  case MisalignedAddress:
+  case InvalidAddressSpace:
+  case InvalidPc:
+  case LaunchFailed:
+    return true;
+  default:
+    return false;
+  }
+}
+
 Status Driver::check(Result result, const char *what) const {
   if (result == Success)
     return {};
@@ -51,7 +70,9 @@ Status Driver::check(Result result, const char *what) const {
     name = "an error that it has no name for";
   if (errorText(result, &text) != Success || !text)
     text = "no more is known";
-  StatusCode code = result == OutOfMemory ? StatusCode::DoesNotFit : StatusCode::UserError;
+  StatusCode code = result == OutOfMemory ? StatusCode::DoesNotFit
+                    : isFault(result)     ? StatusCode::DeviceFailed
+                                          : StatusCode::UserError;
   return {code, std::string("the CUDA driver failed at ") + what + ": " + name + " (" +
                     std::to_string(int(result)) + "), " + text};
 }

@@ -29,6 +29,10 @@ public:
   WEFT_CUDA_DRIVER(WEFT_FIELD)
 #undef WEFT_FIELD
 
+  /// Whether this is of the GPU itself, or of work on it that ended so, whatever call tells it: the
+  /// same may do on another try or another GPU.
+  static bool isFault(Result result);
+
   /// Only a driver that emulates a GPU asks what the next launch of this thread touches; null else.
   void (*declare)(const Access *accesses, size_t count) = nullptr;
   bool emulates() const { return declare != nullptr; }

@@ -26,12 +26,22 @@ enum Result : int {
   InvalidValue = 1,
   OutOfMemory = 2,
   NotInitialized = 3,
+  DeviceUnavailable = 46,
   NoDevice = 100,
   InvalidImage = 200,
   NoBinaryForGpu = 209,
+  EccUncorrectable = 214,
+  NvlinkUncorrectable = 220,
   InvalidHandle = 400,
   NotFound = 500,
   NotReady = 600,
+  IllegalAddress = 700,
+  LaunchTimeout = 702,
+  HardwareStackError = 714,
+  IllegalInstruction = 715,
+  MisalignedAddress = 716,
+  InvalidAddressSpace = 717,
+  InvalidPc = 718,
   LaunchFailed = 719,
   CaptureUnsupported = 900,
   CaptureInvalidated = 901,
@@ -58,6 +68,11 @@ enum CaptureMode : int { CaptureGlobal = 0, CaptureThreadLocal = 1, CaptureRelax
 
 enum MemoryKind : int { NoMemory = 0, HostMemory = 1, DeviceMemory = 2 };
 
+/// Of a device, wherever it is seen: CUuuid.
+struct Uuid {
+  char bytes[16];
+};
+
 /// Rows of `width` bytes: CUDA_MEMCPY2D.
 struct Copy2D {
   size_t sourceX, sourceY;
@@ -83,6 +98,7 @@ struct Copy2D {
   X(errorText, "cuGetErrorString", (Result result, const char **text))                             \
   X(deviceCount, "cuDeviceGetCount", (int *count))                                                 \
   X(deviceName, "cuDeviceGetName", (char *name, int bytes, int device))                            \
+  X(deviceUuid, "cuDeviceGetUuid_v2", (Uuid * uuid, int device))                                   \
   X(deviceAttribute, "cuDeviceGetAttribute", (int *value, Attribute attribute, int device))        \
   X(retainContext, "cuDevicePrimaryCtxRetain", (Context * context, int device))                    \
   X(releaseContext, "cuDevicePrimaryCtxRelease_v2", (int device))                                  \

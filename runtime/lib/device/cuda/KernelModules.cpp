@@ -27,14 +27,20 @@ Status KernelModules::explain(const weft_device_image &image, const Status &refu
 
 Status KernelModules::load(const weft_device_image &image, const char *name, Slot &slot) {
   Result result = NoBinaryForGpu;
+  std::string refused;
   if (image.binary)
     result = driver.loadModule(&slot.module, image.binary);
-  if (result == NoBinaryForGpu && image.text)
+  // A driver may not read what a newer assembler made either, and say something else of it.
+  if (image.text && result != Success && result != OutOfMemory && !Driver::isFault(result)) {
+    if (image.binary)
+      refused = "; before that, " + driver.check(result, "loading its binary").text();
     result = driver.loadModule(&slot.module, image.text);
+  }
   Status loaded = driver.check(result, "loading a kernel");
   if (!loaded.ok()) {
     slot.module = nullptr;
-    return result == NoBinaryForGpu ? explain(image, loaded) : loaded;
+    return result == NoBinaryForGpu ? explain(image, loaded)
+                                    : Status(loaded.code(), loaded.text() + refused);
   }
   slot.kernel.threads = image.threads;
   slot.kernel.alignment = image.alignment;

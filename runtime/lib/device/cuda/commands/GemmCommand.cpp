@@ -168,6 +168,10 @@ private:
       status = lt.setPreference(preference, LtPreferenceAttribute(LtAlignmentOfLhs + i), &alignment,
                                 sizeof alignment);
     }
+    // Else parts of a long sum may be rounded to the result's type before they are added up.
+    uint32_t schemes = LtReduceInComputeType;
+    if (status == LtSuccess && operands[2].bytes() < int64_t(sizeof(float)))
+      status = lt.setPreference(preference, LtReductionSchemes, &schemes, sizeof schemes);
     int found = 0;
     if (status == LtSuccess)
       status =

@@ -21,8 +21,11 @@ enum LtCompute : int { LtComputeF32 = 68, LtComputeF64 = 70 };
 enum LtTurn : int { LtAsIs = 0, LtTurned = 1 };
 enum LtProductAttribute : int { LtTurnLhs = 3, LtTurnRhs = 4 };
 enum LtLayoutAttribute : int { LtBatchCount = 5, LtBatchStride = 6 };
+/// How parts of a sum that are made beside each other are added up: of these, bit by bit.
+enum LtReductionScheme : uint32_t { LtReduceInComputeType = 2 };
 enum LtPreferenceAttribute : int {
   LtMostWorkspace = 1,
+  LtReductionSchemes = 3,
   LtAlignmentOfLhs = 5,
   LtAlignmentOfRhs = 6,
   LtAlignmentOfAddend = 7,

@@ -26,11 +26,10 @@ Status Nccl::load() {
   if (const char *missing = symbols.missing())
     return Status::user(std::string("the NCCL that was found has no ") + missing +
                         "; Weft needs NCCL 2.18 or newer");
-  int found = 0;
-  WEFT_TRY(check(version(&found), "asking for its version"));
-  if (found < kOldestVersion)
-    return Status::user("the NCCL that was found is " + std::to_string(found / 10000) + "." +
-                        std::to_string(found % 10000 / 100) + "; Weft needs 2.18 or newer");
+  WEFT_TRY(check(version(&foundVersion), "asking for its version"));
+  if (foundVersion < kOldestVersion)
+    return Status::user("the NCCL that was found is " + std::to_string(foundVersion / 10000) + "." +
+                        std::to_string(foundVersion % 10000 / 100) + "; Weft needs 2.18 or newer");
   return {};
 }
 

@@ -24,11 +24,15 @@ public:
   /// Ok, or what was tried (`what`) and why the library refused; a peer that is lost is RankFailed.
   Status check(NcclResult result, const std::string &what) const;
 
+  /// Whether abort may be called between groupStart and groupEnd, which then waits for all.
+  bool abortsInGroups() const { return foundVersion >= 22200; }
+
 private:
   Status load();
 
   const char *(*errorText)(NcclResult result) = nullptr;
   const char *(*lastError)(NcclComm comm) = nullptr;
+  int foundVersion = 0; // 22809: 2.28.9
 };
 
 } // namespace weft::runtime::cuda

@@ -66,8 +66,13 @@ Status NcclGroups::check(unsigned &stream) const {
     NcclResult state = NcclSuccess;
     stream = key.second;
     WEFT_TRY(nccl.check(nccl.asyncError(comm, &state), "asking after a group"));
-    if (state != NcclInProgress)
-      WEFT_TRY(nccl.check(state, "work of a group"));
+    if (state == NcclInProgress)
+      continue;
+    Status failed = nccl.check(state, "work of a group");
+    // All was right when the group was made: its GPUs or its network are not as they were.
+    if (state == NcclUnhandledCudaError || state == NcclSystemError || state == NcclInternalError)
+      return {StatusCode::DeviceFailed, failed.text()};
+    WEFT_TRY(failed);
   }
   return {};
 }
@@ -82,8 +87,12 @@ Status NcclGroups::disconnect() {
 }
 
 void NcclGroups::abort() {
+  // One after the other each would wait for a graph whose work waits in the next.
+  bool isTogether = nccl.abortsInGroups() && nccl.groupStart() == NcclSuccess;
   for (auto &entry : comms)
     if (entry.second)
       (void)nccl.abort(entry.second);
+  if (isTogether)
+    (void)nccl.groupEnd();
   comms.clear();
 }

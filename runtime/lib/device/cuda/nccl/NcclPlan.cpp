@@ -232,6 +232,9 @@ private:
 
   //===--- Reduced here, in the order of members --------------------------===//
 
+  /// NCCL moves 16 bytes at a time only where both ends begin at a multiple of that.
+  static int64_t blockOf(int64_t size) { return (size + 15) / 16 * 16; }
+
   /// Exchanges blocks of `block` bytes: packed[m] goes to member m, and what all gave for this one
   /// is reduced to packed[me].
   void reduceBlocks(Spot packed, int64_t block) {
@@ -254,7 +257,7 @@ private:
     int64_t total = 0;
     for (const NcclTensor &t : tensors)
       total += whole(t);
-    int64_t block = (total + members - 1) / members * bytes;
+    int64_t block = blockOf((total + members - 1) / members * bytes);
     Spot packed = room(members * block);
     int64_t at = 0;
     for (const NcclTensor &t : tensors) {
@@ -273,6 +276,7 @@ private:
     int64_t block = 0;
     for (const NcclTensor &t : tensors)
       block += partBytes(t);
+    block = blockOf(block);
     Spot packed = room(members * block);
     int64_t at = 0;
     for (const NcclTensor &t : tensors) {
