@@ -6,6 +6,7 @@
 #include "passes/nn/step/Precision.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
@@ -36,11 +37,23 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       return;
     bool isOfModel =
         function.getName() == nn::kModelStep || function.getName() == nn::kModelEvaluation;
-    if (isOfModel && target.getIntOrFloatBitWidth() < 32 && failed(findExact(function)))
+    // One pass may see several functions.
+    exact.clear();
+    narrowed.clear();
+    bool isSmall = target.getIntOrFloatBitWidth() < 32;
+    if (isSmall && isOfModel && failed(findExact(function)))
       return signalPassFailure();
+    if (isSmall) {
+      if (!isOfModel)
+        findUpdates(function);
+      findPlaces(function, target);
+      findSums(function);
+      keepConstants(function, isOfModel);
+    }
     convertBody(function, target);
     convertBorder(function, target);
     widenOperands(target);
+    narrowOperands(function, target);
   }
 
   static LogicalResult neededForLoss(Value value, StringRef name,
@@ -87,19 +100,146 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
              return narrow.contains(user) && needed.contains(user);
            })))
         narrow.insert(&op);
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (!narrow.contains(&op) && !op.hasTrait<OpTrait::ConstantLike>())
+        exact.insert(&op);
+    return success();
+  }
+
+  /// Ops that only new values of state need, such as running statistics: each step changes them by
+  /// less than a small type can tell.
+  void findUpdates(func::FuncOp function) {
+    llvm::DenseSet<Operation *> needed;
+    SmallVector<Value> work;
+    Operation *end = function.getBody().front().getTerminator();
+    for (auto [i, value] : llvm::enumerate(end->getOperands()))
+      if (!function.getResultAttr(i, nn::kUpdatesAttr))
+        work.push_back(value);
+    while (!work.empty())
+      if (Operation *op = work.pop_back_val().getDefiningOp(); op && needed.insert(op).second)
+        llvm::append_range(work, op->getOperands());
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (!needed.contains(&op) && !op.hasTrait<OpTrait::ConstantLike>() && !op.use_empty())
+        exact.insert(&op);
+  }
+
+  /// Places, counts and coordinates: what is computed from integers and constants alone. A small
+  /// type has too few digits for them: 257 is no bf16, and angles of rotary embeddings behind it
+  /// would mean nothing. Constants that the type does not hold are no part of it: those are masks.
+  void findPlaces(func::FuncOp function, Type target) {
+    llvm::DenseSet<Value> places;
+    auto starts = [](Operation *op) {
+      auto cast = dyn_cast<nn::CastOp>(op);
+      return isa<nn::IotaOp>(op) ||
+             (cast && isa<IntegerType>(getElementTypeOrSelf(cast.getOperand().getType())));
+    };
+    auto isAllowed = [&](Value value) {
+      Operation *maker = value.getDefiningOp();
+      return !isF32(value.getType()) || places.contains(value) ||
+             (maker && maker->hasTrait<OpTrait::ConstantLike>() && !isOutOf(maker, target));
+    };
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      bool follows = llvm::any_of(op.getOperands(), [&](Value v) { return places.contains(v); }) &&
+                     llvm::all_of(op.getOperands(), isAllowed);
+      if (!starts(&op) && !follows)
+        continue;
+      if (follows)
+        exact.insert(&op);
+      for (Value result : op.getResults())
+        if (isF32(result.getType()))
+          places.insert(result);
+    }
+    // Where an integer becomes a number that goes on in the small type it becomes one of that.
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (starts(&op) &&
+          llvm::any_of(op.getUsers(), [&](Operation *user) { return exact.contains(user); }))
+        exact.insert(&op);
+  }
+
+  /// Sums over a dim, and means: f16 holds neither a large sum nor a large count.
+  void findSums(func::FuncOp function) {
+    auto isConstant = [](Value value) {
+      Operation *maker = value.getDefiningOp();
+      return maker && maker->hasTrait<OpTrait::ConstantLike>();
+    };
+    function.walk([&](nn::ReduceOp sum) {
+      if (!isF32(sum.getType()) ||
+          (sum.getKind() != ReduceKind::Sum && sum.getKind() != ReduceKind::Prod))
+        return;
+      exact.insert(sum);
+      // Squares, of which nobody else knows.
+      if (auto square = sum.getOperand().getDefiningOp<nn::MulOp>();
+          square && square.getLhs() == square.getRhs() && square.getResult().hasOneUse())
+        exact.insert(square);
+      SmallVector<Value> sums = {sum.getResult()};
+      while (!sums.empty())
+        for (Operation *user : sums.pop_back_val().getUsers())
+          if (isa<nn::ReshapeOp>(user)) {
+            exact.insert(user);
+            sums.push_back(user->getResult(0));
+          } else if (isa<nn::DivOp, nn::MulOp>(user) && isConstant(user->getOperand(1))) {
+            exact.insert(user);
+          }
+    });
+  }
+
+  /// What ops that stay in f32 read of constants is not rounded for others.
+  void keepConstants(func::FuncOp function, bool isOfModel) {
     for (Operation &op :
          llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
-      if (!narrow.contains(&op)) {
+      if (!op.hasTrait<OpTrait::ConstantLike>())
+        continue;
+      auto isOfExact = [&](OpOperand &use) {
+        return exact.contains(use.getOwner()) ||
+               (isOfModel && use.getOwner()->hasTrait<OpTrait::IsTerminator>());
+      };
+      if (llvm::none_of(op.getUses(), isOfExact))
+        continue;
+      if (llvm::all_of(op.getUses(), isOfExact)) {
         exact.insert(&op);
-      } else if (op.hasTrait<OpTrait::ConstantLike>()) {
-        // Rounded for the one, not for the others.
-        Operation *copy = OpBuilder(&op).clone(op);
-        op.getResult(0).replaceUsesWithIf(
-            copy->getResult(0), [&](OpOperand &use) { return !narrow.contains(use.getOwner()); });
-        exact.insert(copy);
+        continue;
       }
+      Operation *copy = OpBuilder(&op).clone(op);
+      op.getResult(0).replaceUsesWithIf(copy->getResult(0), isOfExact);
+      exact.insert(copy);
     }
-    return success();
+  }
+
+  /// What ops of the small type read of those that stay in f32.
+  void narrowOperands(func::FuncOp function, Type target) {
+    Block &body = function.getBody().front();
+    for (Operation *op : exact.getArrayRef())
+      for (Value result : op->getResults()) {
+        if (!isF32(result.getType()))
+          continue;
+        auto isNarrow = [&](OpOperand &use) {
+          return use.getOwner() != body.getTerminator() && !exact.contains(use.getOwner()) &&
+                 !isa<nn::CastOp>(use.getOwner());
+        };
+        if (llvm::none_of(result.getUses(), isNarrow))
+          continue;
+        OpBuilder builder(op->getContext());
+        builder.setInsertionPointAfterValue(result);
+        auto cast =
+            nn::CastOp::create(builder, op->getLoc(), inTarget(result.getType(), target), result);
+        result.replaceUsesWithIf(cast.getResult(), isNarrow);
+      }
+  }
+
+  /// Whether a finite number of a constant is too large for the type.
+  static bool isOutOf(Operation *constant, Type target) {
+    DenseFPElementsAttr numbers;
+    if (!matchPattern(constant, m_Constant(&numbers)))
+      return false;
+    const llvm::fltSemantics &semantics = cast<FloatType>(target).getFloatSemantics();
+    auto isTooLarge = [&](APFloat number) {
+      bool lost;
+      bool isFinite = number.isFinite();
+      number.convert(semantics, APFloat::rmNearestTiesToEven, &lost);
+      return isFinite && number.isInfinity();
+    };
+    return numbers.isSplat() ? isTooLarge(numbers.getSplatValue<APFloat>())
+                             : llvm::any_of(numbers.getValues<APFloat>(), isTooLarge);
   }
 
   /// What they read was f32.
