@@ -198,10 +198,16 @@ void GraphConverter::addInputs(Block &block, GraphAttr info, Location loc,
     llvm::StringRef name = nameOfInfo(entry);
     inputs[name] = true;
     Location place = NameLoc::get(builder.getStringAttr(name), loc);
-    // The initializer is the value that every exporter means.
-    if (initialized.contains(name))
-      continue;
     auto given = bindings.inputs.find(name);
+    // The initializer is the value that every exporter means.
+    if (initialized.contains(name)) {
+      if (given != bindings.inputs.end())
+        error(place)
+            << "input '" << name
+            << "' has a value in the model, an initializer, which --bind does not replace; "
+               "take it out of the model's inputs or its initializers";
+      continue;
+    }
     if (given != bindings.inputs.end())
       bindInput(name, given->second, argument, place);
     else

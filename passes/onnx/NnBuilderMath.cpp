@@ -45,8 +45,11 @@ Value NnBuilder::mean(Value x, Shape dims, bool keep) {
   double count = 1;
   for (int64_t dim : dims)
     count *= shapeOf(x)[dim];
-  Value sum = reduce(ReduceKind::Sum, x, dims, keep);
-  return sum ? div(sum, fullLike(sum, count)) : sum;
+  // f16 holds neither the sum of many nor how many they are.
+  Type element = elementOf(x);
+  bool isSmall = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
+  Value sum = reduce(ReduceKind::Sum, isSmall ? cast(x, f32()) : x, dims, keep);
+  return sum ? cast(div(sum, fullLike(sum, count)), element) : sum;
 }
 
 Value NnBuilder::contract(Value x, Value y, Shape xLabels, Shape yLabels, Shape resultLabels) {
@@ -128,7 +131,12 @@ Value NnBuilder::layerNorm(Value x, Value scale, Value bias, int64_t dim, double
 }
 
 Value NnBuilder::rmsNorm(Value x, Value scale, int64_t dim, double epsilon) {
-  return x ? make<nn::RmsNormOp>(x.getType(), x, scale, dim, llvm::APFloat(epsilon)) : Value();
+  if (!x || !scale)
+    return Value();
+  // Of two types the result has the scale's, which is the wider one.
+  if (Type element = elementOf(scale); element != elementOf(x))
+    return cast(rmsNorm(cast(x, f32()), cast(scale, f32()), dim, epsilon), element);
+  return make<nn::RmsNormOp>(x.getType(), x, scale, dim, llvm::APFloat(epsilon));
 }
 
 std::optional<HostTensor> NnBuilder::constantIndices(Value indices) {

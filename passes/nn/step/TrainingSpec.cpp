@@ -287,17 +287,22 @@ Error weft::step::checkGroup(const ParameterGroup &group, const OptimizerSpec &o
 
 HyperParameters weft::step::refine(const HyperParameters &hyper, const ParameterGroup &group) {
   HyperParameters own = hyper;
+  // In whatever order they stand: numbers first, then what scales them. Who names a decay for a
+  // pattern means its members, unless the group says which.
+  double scale = 1;
+  std::optional<bool> decayAll;
   for (const auto &[key, value] : group.values) {
     if (key == "lr_scale")
-      own.lr *= value;
+      scale *= value;
     else if (key == "decay")
-      own.decayAll = value != 0;
+      decayAll = value != 0;
     else
       *fieldOf(own, key) = value;
-    // Who names a decay for a pattern means its members.
-    if (key == "weight_decay")
+    if (key == "weight_decay" && !decayAll)
       own.decayAll = true;
   }
+  own.lr *= scale;
+  own.decayAll = decayAll.value_or(own.decayAll);
   return own;
 }
 

@@ -75,8 +75,9 @@ static Results power(NodeContext &n) {
       return {n.b.mul(x, x)};
   }
   if (n.b.isFloat(y) && !n.b.isFloat(x)) {
-    Value wide = n.b.binary<nn::PowOp>(n.b.cast(x, n.b.elementOf(y)), y);
-    return {n.b.cast(wide, element)};
+    // f32 does not hold all integers of 32 bits.
+    Type f64 = n.b.builder.getF64Type();
+    return {n.b.cast(n.b.binary<nn::PowOp>(n.b.cast(x, f64), n.b.cast(y, f64)), element)};
   }
   return {n.b.binary<nn::PowOp>(x, n.b.cast(y, element))};
 }

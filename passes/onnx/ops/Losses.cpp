@@ -39,6 +39,9 @@ static Value negativeLogLikelihood(NodeContext &n, Value logits, Value target, V
   if (counted && factor)
     factor = n.b.select(counted, factor, n.b.fullLike(factor, 0));
   Value loss = n.b.unary<nn::NegateOp>(n.b.mul(chosen, factor));
+  // Zero times an infinite loss is none.
+  if (counted && loss)
+    loss = n.b.select(counted, loss, n.b.fullLike(loss, 0));
   if (*reduction == "none")
     return loss;
   Value sum = n.b.reduce(ReduceKind::Sum, loss, targetDims, false);

@@ -38,6 +38,23 @@ static Value runningOverParts(NodeContext &n, Value old, Value now, double momen
   return n.b.cast(n.b.add(kept, sum), n.b.elementOf(old));
 }
 
+/// What a state is behind the nodes so far: a model may use a layer several times.
+static Value latest(NodeContext &n, Value state) {
+  for (auto [old, now] : n.b.updates)
+    if (old == state)
+      return now;
+  return state;
+}
+
+static void update(NodeContext &n, Value state, Value now) {
+  for (auto &entry : n.b.updates)
+    if (entry.first == state) {
+      entry.second = now;
+      return;
+    }
+  n.b.updates.emplace_back(state, now);
+}
+
 /// Training with statistics of each of equal parts of the batch, which are a
 /// dim of their own: x is [parts, rows, channels, spatial].
 static Results normalizeParts(NodeContext &n, Value x, std::array<Value, 2> affine,
@@ -68,9 +85,9 @@ static Results normalizeParts(NodeContext &n, Value x, std::array<Value, 2> affi
   double momentum = n.real("momentum", 0.9);
   Results results{Value()};
   for (auto [old, now] : {std::pair(running[0], mean), std::pair(running[1], variance)}) {
-    results.push_back(runningOverParts(n, old, now, momentum));
+    results.push_back(runningOverParts(n, latest(n, old), now, momentum));
     if (hasState)
-      n.b.updates.emplace_back(old, results.back());
+      update(n, old, results.back());
   }
   Value root = rsqrtPlus(n, variance, n.real("epsilon", 1e-5));
   Value normal = n.b.mul(centred, perPart(root));
@@ -110,10 +127,11 @@ static Results batchNormalization(NodeContext &n) {
       return n.b.add(n.b.mul(old, momentum),
                      n.b.mul(n.b.cast(now, n.b.elementOf(old)), 1 - momentum));
     };
-    results.push_back(running(mean, batchMean));
-    results.push_back(running(variance, batchVariance));
+    results.push_back(running(latest(n, mean), batchMean));
+    results.push_back(running(latest(n, variance), batchVariance));
     if (hasState)
-      n.b.updates.append({{mean, results[1]}, {variance, results[2]}});
+      for (auto [old, now] : {std::pair(mean, results[1]), std::pair(variance, results[2])})
+        update(n, old, now);
     mean = batchMean;
     variance = batchVariance;
   } else if (asked) {
@@ -128,9 +146,14 @@ static Results batchNormalization(NodeContext &n) {
 }
 
 /// (x - mean) / sqrt(variance + epsilon) over these dims.
+/// Small types are too narrow for the squares.
 static Value normalizeOver(NodeContext &n, Value x, NnBuilder::Shape dims, double epsilon) {
+  Type element = n.b.elementOf(x);
+  if (element.getIntOrFloatBitWidth() < 32)
+    x = n.b.cast(x, n.b.f32());
   Value centred = n.b.sub(x, n.b.mean(x, dims, true));
-  return n.b.mul(centred, rsqrtPlus(n, n.b.mean(n.b.mul(centred, centred), dims, true), epsilon));
+  Value factor = rsqrtPlus(n, n.b.mean(n.b.mul(centred, centred), dims, true), epsilon);
+  return n.b.cast(n.b.mul(centred, factor), element);
 }
 
 static Results instanceNormalization(NodeContext &n) {

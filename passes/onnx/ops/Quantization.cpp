@@ -67,11 +67,13 @@ static Results dequantize(NodeContext &n) {
     return {n.fail("blocked quantisation is not supported")};
   int64_t axis = n.integer("axis", 1);
   axis = axis < 0 ? axis + n.b.rankOf(x) : axis;
+  // The numbers themselves are beyond what a small scale's type holds.
   Type element = n.b.elementOf(scale);
-  Value value = n.b.cast(x, element);
+  Type wide = element.getIntOrFloatBitWidth() < 32 ? n.b.f32() : element;
+  Value value = n.b.cast(x, wide);
   if (n.has(2))
-    value = n.b.sub(value, n.b.cast(alongAxis(n, n.in(2), x, axis), element));
-  return {n.b.mul(value, alongAxis(n, scale, value, axis))};
+    value = n.b.sub(value, n.b.cast(alongAxis(n, n.in(2), x, axis), wide));
+  return {n.b.cast(n.b.mul(value, alongAxis(n, n.b.cast(scale, wide), value, axis)), element)};
 }
 
 static Results dynamicQuantize(NodeContext &n) {
@@ -115,16 +117,20 @@ static Results convInteger(NodeContext &n) {
   return {convolve(n, centred(n, 0, 2, 1), centred(n, 1, 3, 0))};
 }
 
-/// product * scale of a * scale of b / scale of the result, saturated.
+/// product * scale of a * scale of b / scale of the result, saturated. Scales may be one number
+/// each, or one for each place along `axisA` (of a and the result) and `axisB`.
 static Value requantize(NodeContext &n, Value product, Value scaleA, Value scaleB, unsigned scaleY,
-                        int64_t axis) {
+                        int64_t axisA, int64_t axisB) {
   Value y = n.in(scaleY), zero = n.in(scaleY + 1);
   if (!product || !scaleA || !scaleB || !y || !zero)
     return Value();
   Value wide = n.b.cast(product, n.b.f32());
-  auto factor = [&](Value scale) { return alongAxis(n, n.b.cast(scale, n.b.f32()), wide, axis); };
-  Value scaled = n.b.div(n.b.mul(n.b.mul(wide, factor(scaleA)), factor(scaleB)), factor(y));
-  return saturate(n, scaled, alongAxis(n, zero, wide, axis), n.b.elementOf(zero));
+  auto factor = [&](Value scale, int64_t axis) {
+    return alongAxis(n, n.b.cast(scale, n.b.f32()), wide, axis);
+  };
+  Value scaled = n.b.mul(n.b.mul(wide, factor(scaleA, axisA)), factor(scaleB, axisB));
+  return saturate(n, n.b.div(scaled, factor(y, axisA)), alongAxis(n, zero, wide, axisA),
+                  n.b.elementOf(zero));
 }
 
 static Results qlinearMatmul(NodeContext &n) {
@@ -135,14 +141,16 @@ static Results qlinearMatmul(NodeContext &n) {
       n.b.matmul(centred(n, 0, 2, n.b.rankOf(a) - 2), centred(n, 3, 5, n.b.rankOf(c) - 1));
   if (!product)
     return {};
-  return {requantize(n, product, n.in(1), n.in(4), 6, n.b.rankOf(product) - 1)};
+  // By row of a, by column of b.
+  int64_t rank = n.b.rankOf(product);
+  return {requantize(n, product, n.in(1), n.in(4), 6, rank - 2, rank - 1)};
 }
 
 static Results qlinearConv(NodeContext &n) {
   Value product = convolve(n, centred(n, 0, 2, 1), centred(n, 3, 5, 0));
   if (product && n.has(8))
     product = n.b.add(product, n.b.broadcastDims(n.in(8), n.b.shapeOf(product), {1}));
-  return {requantize(n, product, n.in(1), n.in(4), 6, 1)};
+  return {requantize(n, product, n.in(1), n.in(4), 6, 1, 1)};
 }
 
 void weft::onnx::registerQuantization(Registry &r) {

@@ -163,7 +163,8 @@ static SmallVector<Axis> axesOf(NodeContext &n, Value x, llvm::ArrayRef<int64_t>
   for (auto [i, dim] : llvm::enumerate(dims)) {
     Axis axis{shape[dim], 0, 0};
     axis.scale = scales ? (*scales)[i] : common != 0 ? common : double((*sizes)[i]) / axis.in;
-    double out = scales        ? std::floor(axis.in * axis.scale)
+    // As the standard infers it, in the scales' type: 10 x 0.7 is 7.
+    double out = scales        ? std::floor(float(axis.in) * float(axis.scale))
                  : common != 0 ? std::round(axis.in * common)
                                : double((*sizes)[i]);
     // Not a number is no extent either.

@@ -79,8 +79,11 @@ static Results constantOfShape(NodeContext &n) {
 /// above 0. That of integers is exact as far as a tensor goes.
 static double countBetween(const HostTensor &start, const HostTensor &limit,
                            const HostTensor &delta) {
-  if (start.isFloat())
-    return std::ceil((limit.reals[0] - start.reals[0]) / delta.reals[0]);
+  if (start.isFloat()) {
+    // The difference is one of their type: from 0.1 to 1.1 by 0.1 these are 10.
+    double span = limit.reals[0] - start.reals[0];
+    return std::ceil((start.elementType.isF64() ? span : double(float(span))) / delta.reals[0]);
+  }
   // The difference of two integers of 64 bits has 65.
   auto wide = [](const HostTensor &t) {
     return t.elementType.isUnsignedInteger() ? __int128(uint64_t(t.integers[0]))

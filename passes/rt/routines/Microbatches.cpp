@@ -129,11 +129,13 @@ static Operation *makeCombination(OpBuilder &builder, ReduceKind kind, Location 
   case ReduceKind::Prod:
     return nn::MulOp::create(builder, loc, type, a, b);
   case ReduceKind::Max:
-  case ReduceKind::Or:
     return nn::MaxOp::create(builder, loc, type, a, b);
   case ReduceKind::Min:
-  case ReduceKind::And:
     return nn::MinOp::create(builder, loc, type, a, b);
+  case ReduceKind::Or:
+    return nn::OrOp::create(builder, loc, type, a, b);
+  case ReduceKind::And:
+    return nn::AndOp::create(builder, loc, type, a, b);
   }
   llvm_unreachable("unknown kind of reduction");
 }
