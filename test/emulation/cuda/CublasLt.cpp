@@ -129,6 +129,7 @@ extern "C" {
 const char *cublasLtGetStatusName(LtStatus status) {
   return status == LtInvalidValue   ? "CUBLAS_STATUS_INVALID_VALUE"
          : status == LtNotSupported ? "CUBLAS_STATUS_NOT_SUPPORTED"
+         : status == LtNoMemory     ? "CUBLAS_STATUS_ALLOC_FAILED"
                                     : nullptr;
 }
 

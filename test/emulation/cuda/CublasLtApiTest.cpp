@@ -34,6 +34,7 @@ static_assert(int(CUBLASLT_MATMUL_DESC_TRANSB) == cuda::LtTurnRhs);
 static_assert(int(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) == cuda::LtBatchCount);
 static_assert(int(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET) == cuda::LtBatchStride);
 static_assert(int(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) == cuda::LtMostWorkspace);
+static_assert(int(CUBLAS_STATUS_ALLOC_FAILED) == cuda::LtNoMemory);
 static_assert(int(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) == cuda::LtReductionSchemes);
 static_assert(unsigned(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) == cuda::LtReduceInComputeType);
 static_assert(int(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES) == cuda::LtAlignmentOfLhs);

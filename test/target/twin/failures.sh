@@ -114,6 +114,10 @@ for version in 91000:9.10.0 91001:9.10.1 91400:9.14.0; do
   ends attention 1 "the cuDNN that was found is ${version#*:}, whose attention has faults; Weft needs cuDNN 9.10.2 or newer of cuDNN 9, but not 9.14.0" \
     "WEFT_EMULATED_CUDNN=${version%:*}"
 done
+# Libraries take memory behind the arena.
+ends two 5 'NCCL failed at joining a group: unhandled cuda error \(1\).*; the GPU has .* of .* left; use more ranks per model copy' \
+  WEFT_EMULATED_MEMORY=67108864 WEFT_EMULATED_FAILURE=ncclCommInitRankConfig:1:1
+fails one 5 'CUBLAS_STATUS_ALLOC_FAILED (3)' cublasLtCreate:1
 ends one 5 'the program needs .* on GPU 0, which has .* of .* available' WEFT_EMULATED_MEMORY=65536
 ends two 1 'the machine has 1 GPUs for 2 ranks' WEFT_EMULATED_GPUS=1
 ends one 1 'the machine has 0 GPUs for 1 ranks' WEFT_EMULATED_GPUS=0

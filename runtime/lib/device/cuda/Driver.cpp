@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cuda/Driver.h"
 
+#include "device/Devices.h"
 #include "device/cuda/libraries/Library.h"
 
 #include <string>
@@ -41,6 +42,15 @@ Status Driver::open(const Driver *&driver) {
   static const Status status = only.load();
   driver = &only;
   return status;
+}
+
+std::string Driver::shortage() const {
+  constexpr size_t kLittle = 256 << 20;
+  size_t free = 0, total = 0;
+  if (memoryInfo(&free, &total) != Success || free > kLittle)
+    return "";
+  return "; the GPU has " + gibibytes(free) + " of " + gibibytes(total) +
+         " left; use more ranks per model copy, or a lower precision";
 }
 
 bool Driver::isFault(Result result) {

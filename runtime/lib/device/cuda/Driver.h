@@ -7,6 +7,7 @@
 
 #include "weft/runtime/Status.h"
 
+#include <string>
 #include <vector>
 
 namespace weft::runtime::cuda {
@@ -32,6 +33,10 @@ public:
   /// Whether this is of the GPU itself, or of work on it that ended so, whatever call tells it: the
   /// same may do on another try or another GPU.
   static bool isFault(Result result);
+
+  /// What is left of the memory of the thread's GPU, for a message, where that is too little for
+  /// libraries to work with; else empty. They take theirs when they first work, behind the arena.
+  std::string shortage() const;
 
   /// Only a driver that emulates a GPU asks what the next launch of this thread touches; null else.
   void (*declare)(const Access *accesses, size_t count) = nullptr;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cuda/libraries/CublasLt.h"
 
+#include "device/cuda/Driver.h"
 #include "device/cuda/libraries/Library.h"
 
 using namespace weft::runtime;
@@ -15,8 +16,16 @@ CublasLt::~CublasLt() {
 Status CublasLt::open() {
   if (handle)
     return {};
+  const Driver *driver = nullptr;
+  WEFT_TRY(Driver::open(driver));
+  int version = 0;
+  WEFT_CUDA_TRY(*driver, driverVersion(&version), "asking for its version");
+  // A library newer than the driver opens, and then fails.
+  std::vector<std::string> names = {"libcublasLt.so.13", "libcublasLt.so.12"};
+  if (version < 13000)
+    std::swap(names[0], names[1]);
   std::string tried;
-  void *library = openLibrary({"libcublasLt.so.13", "libcublasLt.so.12"}, tried);
+  void *library = openLibrary(names, tried);
   if (!library)
     return Status::user(
         "cuBLASLt, which computes the program's matrix products, cannot be opened (" + tried +
@@ -37,7 +46,8 @@ Status CublasLt::check(LtStatus status, const char *what) const {
   if (status == LtSuccess)
     return {};
   const char *name = statusName(status);
-  return Status::user(std::string("cuBLASLt failed at ") + what + ": " +
-                      (name ? name : "an error that it has no name for") + " (" +
-                      std::to_string(int(status)) + ")");
+  StatusCode code = status == LtNoMemory ? StatusCode::DoesNotFit : StatusCode::UserError;
+  return {code, std::string("cuBLASLt failed at ") + what + ": " +
+                    (name ? name : "an error that it has no name for") + " (" +
+                    std::to_string(int(status)) + ")"};
 }

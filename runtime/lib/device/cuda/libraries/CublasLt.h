@@ -16,8 +16,8 @@ public:
   ~CublasLt();
   CublasLt(const CublasLt &) = delete;
 
-  /// Opens libcublasLt.so.13 or .12, once. The device's context is the thread's. A failure says
-  /// what was tried and what to install.
+  /// Opens libcublasLt.so.13 or .12, the driver's own first, once. The device's context is the
+  /// thread's. A failure says what was tried and what to install.
   Status open();
 
 #define WEFT_FIELD(NAME, SYMBOL, PARAMETERS) LtStatus(*NAME) PARAMETERS = nullptr;

@@ -15,7 +15,7 @@ using LtProduct = struct LtProductTag *;       // cublasLtMatmulDesc_t
 using LtLayout = struct LtLayoutTag *;         // cublasLtMatrixLayout_t
 using LtPreference = struct LtPreferenceTag *; // cublasLtMatmulPreference_t
 
-enum LtStatus : int { LtSuccess = 0, LtInvalidValue = 7, LtNotSupported = 15 };
+enum LtStatus : int { LtSuccess = 0, LtNoMemory = 3, LtInvalidValue = 7, LtNotSupported = 15 };
 enum LtType : int { LtF32 = 0, LtF64 = 1, LtF16 = 2, LtBF16 = 14 };
 enum LtCompute : int { LtComputeF32 = 68, LtComputeF64 = 70 };
 enum LtTurn : int { LtAsIs = 0, LtTurned = 1 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cuda/libraries/Nccl.h"
 
+#include "device/cuda/Driver.h"
 #include "device/cuda/libraries/Library.h"
 
 using namespace weft::runtime;
@@ -49,6 +50,10 @@ Status Nccl::check(NcclResult result, const std::string &what) const {
                      std::to_string(int(result)) + ")";
   if (detail && *detail)
     told += std::string(", ") + detail;
+  const Driver *driver = nullptr;
+  if (result == NcclUnhandledCudaError && Driver::open(driver).ok())
+    if (std::string shortage = driver->shortage(); !shortage.empty())
+      return {StatusCode::DoesNotFit, told + shortage};
   // Whoever it lost is known better from the board (Judge.h).
   return {result == NcclRemoteError ? StatusCode::RankFailed : StatusCode::UserError, told};
 }

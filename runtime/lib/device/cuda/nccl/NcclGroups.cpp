@@ -70,7 +70,9 @@ Status NcclGroups::check(unsigned &stream) const {
       continue;
     Status failed = nccl.check(state, "work of a group");
     // All was right when the group was made: its GPUs or its network are not as they were.
-    if (state == NcclUnhandledCudaError || state == NcclSystemError || state == NcclInternalError)
+    bool isFault =
+        state == NcclUnhandledCudaError || state == NcclSystemError || state == NcclInternalError;
+    if (isFault && failed.code() == StatusCode::UserError)
       return {StatusCode::DeviceFailed, failed.text()};
     WEFT_TRY(failed);
   }
