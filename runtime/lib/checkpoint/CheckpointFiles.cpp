@@ -87,13 +87,23 @@ Status CheckpointFiles::unlink(const std::string &path) const {
   return error == 0 ? Status() : failure(path, "removed", error);
 }
 
+/// A file that checkpoints put into their folders.
+static bool isOurs(const std::string &name) {
+  return name.compare(0, 5, "rank-") == 0 || name.compare(0, 8, "manifest") == 0;
+}
+
+bool weft::runtime::holdsOthers(const std::string &path) {
+  std::vector<std::string> names;
+  return !listDirectory(path, names).ok() || !std::all_of(names.begin(), names.end(), isOurs);
+}
+
 Status CheckpointFiles::removeTree(const std::string &path) const {
   if (!isDirectory(path))
     return {};
   std::vector<std::string> names;
   WEFT_TRY(listDirectory(path, names));
   for (const std::string &name : names)
-    if (name.compare(0, 5, "rank-") == 0 || name.compare(0, 8, "manifest") == 0)
+    if (isOurs(name))
       WEFT_TRY(unlink(path + "/" + name));
   int error = ask("rmdir", path);
   if (error == 0 && ::rmdir(path.c_str()) != 0)

@@ -35,6 +35,10 @@ private:
   FileHook hook;
 };
 
+/// Whether there is anything in a checkpoint's folder that checkpoints do not put there, or that
+/// cannot be told.
+bool holdsOthers(const std::string &path);
+
 /// The names in a folder, sorted; an error if it cannot be read.
 Status listDirectory(const std::string &path, std::vector<std::string> &names);
 bool isDirectory(const std::string &path);

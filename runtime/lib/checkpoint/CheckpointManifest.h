@@ -10,7 +10,7 @@
 namespace weft::runtime {
 
 constexpr const char *kManifestName = "manifest.json";
-constexpr uint64_t kManifestLimit = 256u << 20; // bytes
+constexpr uint64_t kManifestLimit = 1u << 30; // bytes
 constexpr uint64_t kLeastBlock = 1 << 12, kMostBlock = 1 << 26;
 
 struct CheckpointManifest {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -136,6 +137,8 @@ public:
 
   Status open() {
     WEFT_TRY(agree(session, first ? prepareDirectory() : Status()));
+    WEFT_TRY(broadcast(session, holder));
+    WEFT_TRY(agree(session, seeFolder()));
     return agree(session, prepareMemory());
   }
   Status save(const CheckpointInfo &info);
@@ -146,6 +149,8 @@ public:
 
 private:
   Status prepareDirectory();
+  void signLock();
+  Status seeFolder() const;
   Status prepareMemory();
   void prepareManifest(const std::vector<std::vector<CheckpointPiece>> &plan);
   Status beginSave(const CheckpointInfo &info);
@@ -165,6 +170,7 @@ private:
   CheckpointFiles files;
   bool first; // this process commits
   int lock = -1;
+  std::string holder; // what the first process has written there; empty if it could not
   uint64_t nextOrdinal = 1;
   /// What is there, by ordinal; what cannot be read is left alone.
   std::map<uint64_t, std::string> present;
@@ -187,17 +193,24 @@ private:
 Status CheckpointWriter::Implementation::prepareDirectory() {
   if (options.keep < 1)
     return {StatusCode::Usage, "at least one checkpoint must be kept"};
-  if (!isDirectory(directory))
+  if (!isDirectory(directory)) {
     WEFT_TRY(files.makeDirectory(directory));
+    WEFT_TRY(files.syncDirectory(directory + "/.."));
+  }
   std::string path = directory + "/.lock";
   lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0)
     return Status::user("checkpoints cannot be saved in '" + directory +
                         "': " + std::strerror(errno) + "; give another folder with --save");
   // Some file systems have no locks; then nothing is promised about two jobs.
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return Status::user("another job saves its checkpoints in '" + directory +
-                        "'; give another folder with --save");
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    std::string who;
+    (void)readFile(path, 1 << 10, who);
+    return Status::user("another job saves its checkpoints in '" + directory + "'" +
+                        (who.empty() ? "" : " (" + who + ")") +
+                        "; give another folder with --save");
+  }
+  signLock();
   // What an interrupted job left behind.
   std::vector<std::string> names;
   WEFT_TRY(listDirectory(directory, names));
@@ -222,6 +235,30 @@ Status CheckpointWriter::Implementation::prepareDirectory() {
   if (!present.empty())
     committed = present.rbegin()->second;
   return {};
+}
+
+/// Says in the lock's file who has it.
+void CheckpointWriter::Implementation::signLock() {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  std::string text = "rank 0 is pid " + std::to_string(getpid()) + " on " + host + ", since " +
+                     std::to_string(std::time(nullptr));
+  bool written = ::ftruncate(lock, 0) == 0 &&
+                 ::pwrite(lock, text.data(), text.size(), 0) == ssize_t(text.size()) &&
+                 ::fsync(lock) == 0;
+  // Where there is no room for it there may be later.
+  holder = written ? text : "";
+}
+
+/// Whether this process sees the folder that the first one does.
+Status CheckpointWriter::Implementation::seeFolder() const {
+  std::string found;
+  if (holder.empty() || (readFile(directory + "/.lock", 1 << 10, found).ok() && found == holder))
+    return {};
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return Status::user("'" + directory + "' on " + host + " is not the folder that rank 0 sees (" +
+                      holder + "); give one with --save that all hosts share");
 }
 
 Status CheckpointWriter::Implementation::prepareMemory() {
@@ -397,7 +434,7 @@ Status CheckpointWriter::Implementation::collectParts() {
     manifest.files[size_t(file->rank->rank())] = {file->bytes, file->hashes};
   if (session.shared.comm.everyRankIsLocal)
     return {};
-  Clock::time_point start = Clock::now();
+  // As long as they take: who is lost ends the job, and who fails says so when all settle.
   for (int64_t rank = 0; rank < p.numRanks(); ++rank) {
     if (rank == session.firstRank)
       continue;
@@ -405,8 +442,6 @@ Status CheckpointWriter::Implementation::collectParts() {
     while (!readFile(path, kManifestLimit, text).ok()) {
       if (cancelled.load() || session.world.aborted())
         return World::stopped();
-      if (secondsSince(start) > session.world.mostSeconds())
-        return {StatusCode::Hang, "'" + path + "' did not appear in time"};
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     if (!parsePart(text, manifest.files[size_t(rank)]))
@@ -420,8 +455,10 @@ Status CheckpointWriter::Implementation::commit() {
   WEFT_TRY(collectParts());
   manifest.ordinal = nextOrdinal;
   std::string text = writeManifest(manifest);
-  WEFT_TRY(files.writeFile(temporary + "/" + kManifestName, text.data(), text.size(),
-                           manifest.blockBytes, nullptr));
+  std::string manifestPath = temporary + "/" + kManifestName;
+  WEFT_TRY(files.writeFile(manifestPath, text.data(), text.size(), manifest.blockBytes, nullptr));
+  // One that is longer than any that is read makes no checkpoint.
+  WEFT_TRY(readFile(manifestPath, kManifestLimit, text));
   WEFT_TRY(files.syncDirectory(temporary));
   std::string name = checkpointName(manifest.info.step);
   std::string path = directory + "/" + name, old = path + ".old";
@@ -456,7 +493,8 @@ Status CheckpointWriter::Implementation::publish(const std::string &name) {
 Status CheckpointWriter::Implementation::prune() {
   while (int64_t(present.size()) > options.keep) {
     std::string path = present.begin()->second;
-    if (isDirectory(path)) {
+    // One in which somebody else has put files is left to them.
+    if (isDirectory(path) && !holdsOthers(path)) {
       // A rename first: what is half removed must not look like damage.
       WEFT_TRY(files.removeTree(path + ".tmp"));
       WEFT_TRY(files.rename(path, path + ".tmp"));

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -52,13 +53,26 @@ Status Door::open(uint32_t address, uint16_t wanted, int adopted) {
   return {};
 }
 
-void Door::acceptAll() {
+void Door::keepAlive(int connection) {
+  constexpr int kOn = 1, kIdleSeconds = 30, kSeconds = 10, kTimes = 6;
+  setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &kOn, sizeof kOn);
+  setsockopt(connection, IPPROTO_TCP, TCP_KEEPIDLE, &kIdleSeconds, sizeof kIdleSeconds);
+  setsockopt(connection, IPPROTO_TCP, TCP_KEEPINTVL, &kSeconds, sizeof kSeconds);
+  setsockopt(connection, IPPROTO_TCP, TCP_KEEPCNT, &kTimes, sizeof kTimes);
+}
+
+Status Door::acceptAll() {
   while (guests.size() < kMostGuests) {
     int came = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (came < 0 && (errno == EMFILE || errno == ENFILE))
+      return Status::user(std::string("no more ranks can connect: ") + std::strerror(errno) +
+                          "; allow more open files: ulimit -n");
     if (came < 0)
-      return;
+      return {};
+    keepAlive(came);
     guests.push_back({came, 0, Clock::now(), {}});
   }
+  return {};
 }
 
 bool Door::listenTo(Guest &guest) {
@@ -76,13 +90,14 @@ bool Door::listenTo(Guest &guest) {
   return true;
 }
 
-int Door::take(const std::array<uint64_t, 2> &token, Greeting &greeting) {
+Status Door::take(const std::array<uint64_t, 2> &token, Greeting &greeting, int &connection) {
+  connection = -1;
   std::vector<pollfd> waits{{listener, POLLIN, 0}};
   for (const Guest &guest : guests)
     waits.push_back({guest.connection, POLLIN, 0});
   if (poll(waits.data(), waits.size(), 20) < 0)
-    return -1;
-  acceptAll();
+    return {};
+  WEFT_TRY(acceptAll());
   for (size_t i = 0; i < guests.size();) {
     Guest &guest = guests[i];
     bool stays = listenTo(guest);
@@ -95,7 +110,8 @@ int Door::take(const std::array<uint64_t, 2> &token, Greeting &greeting) {
     guests.erase(guests.begin() + long(i));
     if (complete && gone.greeting.magic == Greeting::kMagic && gone.greeting.token == token) {
       greeting = gone.greeting;
-      return gone.connection;
+      connection = gone.connection;
+      return {};
     }
     // Whoever does not know the job is somebody else's, or curious.
     close(gone.connection);
@@ -105,5 +121,5 @@ int Door::take(const std::array<uint64_t, 2> &token, Greeting &greeting) {
     close(guests.front().connection);
     guests.erase(guests.begin());
   }
-  return -1;
+  return {};
 }

@@ -37,8 +37,12 @@ public:
   uint16_t port() const { return ownPort; }
 
   /// A connection that knows `token`, and its greeting; -1 if none was complete
-  /// within 20 ms. The caller owns it.
-  int take(const std::array<uint64_t, 2> &token, Greeting &greeting);
+  /// within 20 ms. The caller owns it. Fails if no more connections can be taken.
+  Status take(const std::array<uint64_t, 2> &token, Greeting &greeting, int &connection);
+
+  /// So that firewalls remember a connection on which nothing is said for hours, and a machine that
+  /// is gone is noticed.
+  static void keepAlive(int connection);
 
 private:
   struct Guest {
@@ -47,7 +51,7 @@ private:
     Clock::time_point since;
     Greeting greeting;
   };
-  void acceptAll();
+  Status acceptAll();
   /// False if the guest has left or been too slow.
   static bool listenTo(Guest &guest);
 

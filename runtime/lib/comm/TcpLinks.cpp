@@ -16,6 +16,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string_view>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
@@ -66,6 +67,32 @@ std::string textOf(const sockaddr_in &address) {
 
 bool isLoopback(const std::string &address) { return address.compare(0, 4, "127.") == 0; }
 
+/// Whether who named rank 0's host so meant this machine alone. A name that stands for a loopback
+/// address does not say so: many systems give their own name one, which others see elsewhere.
+bool meansThisMachine(const std::string &host) {
+  in_addr address{};
+  return host == "localhost" || (isLoopback(host) && inet_pton(AF_INET, host.c_str(), &address));
+}
+
+/// A process has connections to all others, and one more for each group that both are in.
+void allowConnections() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// Where connecting to a port of this machine before anybody listens there got it as its own, too.
+bool isToItself(int descriptor) {
+  sockaddr_in own{}, peer{};
+  socklen_t length = sizeof own;
+  getsockname(descriptor, reinterpret_cast<sockaddr *>(&own), &length);
+  length = sizeof peer;
+  getpeername(descriptor, reinterpret_cast<sockaddr *>(&peer), &length);
+  return own.sin_port == peer.sin_port && own.sin_addr.s_addr == peer.sin_addr.s_addr;
+}
+
 /// Connects without waiting for longer; 0 or an errno value. The machine that is
 /// asked may need longer, and is asked again then.
 int connectWithin(int descriptor, const sockaddr_in &name, int milliseconds) {
@@ -84,19 +111,6 @@ int connectWithin(int descriptor, const sockaddr_in &name, int milliseconds) {
   return code;
 }
 
-Status resolve(const std::string &name, sockaddr_in &result) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_STREAM;
-  int code = getaddrinfo(name.c_str(), nullptr, &hints, &found);
-  if (code != 0)
-    return Status::user("the first process's host '" + name + "' is not found: " +
-                        gai_strerror(code) + "; set MASTER_ADDR to its name or IPv4 address");
-  std::memcpy(&result, found->ai_addr, sizeof result);
-  freeaddrinfo(found);
-  return {};
-}
-
 } // namespace
 
 TcpLinks::~TcpLinks() {
@@ -109,10 +123,29 @@ TcpLinks::~TcpLinks() {
     close(entry.second);
 }
 
-/// On the address itself if it is one that only this machine has.
+Status TcpLinks::resolve(sockaddr_in &result) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  Clock::time_point start = Clock::now();
+  int code;
+  // A name server that all ranks of a large job ask at once may be late.
+  while ((code = getaddrinfo(job.host.c_str(), nullptr, &hints, &found)) == EAI_AGAIN) {
+    WEFT_TRY(checkWait(secondsSince(start), {0}).prefix("asking for '" + job.host + "'"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  if (code != 0)
+    return Status::user("the first process's host '" + job.host + "' is not found: " +
+                        gai_strerror(code) + "; set MASTER_ADDR to its name or IPv4 address");
+  std::memcpy(&result, found->ai_addr, sizeof result);
+  freeaddrinfo(found);
+  return {};
+}
+
+/// On `address` where the job is this machine's alone, else for all.
 Status TcpLinks::listenOn(const std::string &address, uint16_t wanted, int adopted) {
   sockaddr_in name{};
-  if (isLoopback(address))
+  if (meansThisMachine(job.host))
     inet_pton(AF_INET, address.c_str(), &name.sin_addr);
   Status opened = door.open(name.sin_addr.s_addr, wanted, adopted);
   if (opened.ok())
@@ -127,23 +160,21 @@ Status TcpLinks::open() {
   addresses.resize(size_t(job.processes));
   ports.resize(size_t(job.processes));
   control.assign(size_t(job.processes), -1);
+  allowConnections();
   return job.rank == 0 ? gather() : join();
 }
 
 /// Rank 0: waits for all others, then tells them where each listens.
 Status TcpLinks::gather() {
-  // Unless it is a loopback address, a name stands for any of this machine's;
-  // others may see another.
-  sockaddr_in own{};
-  WEFT_TRY(resolve(job.host, own));
-  WEFT_TRY(listenOn(textOf(own), job.port, job.listener));
+  WEFT_TRY(listenOn(job.host == "localhost" ? "127.0.0.1" : job.host, job.port, job.listener));
   Waited waited;
   std::vector<int64_t> missing;
   for (int64_t rank = 1; rank < job.processes; ++rank)
     missing.push_back(rank);
   while (!missing.empty()) {
     Greeting greeting;
-    int descriptor = door.take(job.token, greeting);
+    int descriptor = -1;
+    WEFT_TRY(door.take(job.token, greeting, descriptor));
     if (descriptor < 0) {
       WEFT_TRY(checkWait(waited.seconds(), missing));
       continue;
@@ -181,7 +212,7 @@ Status TcpLinks::gather() {
 
 Status TcpLinks::join() {
   sockaddr_in first{};
-  WEFT_TRY(resolve(job.host, first));
+  WEFT_TRY(resolve(first));
   std::string address = textOf(first);
   int link;
   WEFT_TRY(connectTo(address, job.port, 0, link));
@@ -239,12 +270,17 @@ Status TcpLinks::connectTo(const std::string &address, uint16_t wanted, int64_t 
     if (descriptor < 0)
       return Status::user("socket: " + why());
     int code = connectWithin(descriptor, name, 3000);
-    if (code == 0)
+    if (code == 0 && isToItself(descriptor))
+      code = ECONNREFUSED;
+    if (code == 0) {
+      Door::keepAlive(descriptor);
       return {};
+    }
     close(descriptor);
     descriptor = -1;
-    // The other process may not be there yet.
-    bool patient = code == ECONNREFUSED || code == ETIMEDOUT || code == EAGAIN;
+    // The other process, or a network that was just made, may not be there yet.
+    bool patient = code == ECONNREFUSED || code == ETIMEDOUT || code == EAGAIN ||
+                   code == EHOSTUNREACH || code == ENETUNREACH;
     if (!patient)
       return Status::user("rank " + std::to_string(peer) + " at " + address + ":" +
                           std::to_string(wanted) + " cannot be reached: " + std::strerror(code));
@@ -300,7 +336,8 @@ Status TcpLinks::connectGroup(uint32_t id, const std::vector<int64_t> &ranks, in
     if (missing.empty())
       break;
     Greeting greeting;
-    int descriptor = door.take(job.token, greeting);
+    int descriptor = -1;
+    WEFT_TRY(door.take(job.token, greeting, descriptor));
     if (descriptor < 0)
       WEFT_TRY(checkWait(waited.seconds(), missing));
     else if (!early.try_emplace({greeting.group, greeting.rank}, descriptor).second)

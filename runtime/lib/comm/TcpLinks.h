@@ -10,6 +10,7 @@
 
 #include <map>
 #include <mutex>
+#include <netinet/in.h>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ public:
 private:
   /// The last of `checkWait`'s reasons alone.
   Status checkPatience(double waited, const std::vector<int64_t> &missing);
+  /// Where rank 0 is.
+  Status resolve(sockaddr_in &result);
   Status listenOn(const std::string &address, uint16_t wanted, int adopted);
   Status gather();
   Status join();

@@ -34,19 +34,25 @@ Status rankAndSize(const char *rank, const char *size, JobAddress &job) {
   return status.ok() ? number(rank, 0, job.processes - 1, job.rank) : status;
 }
 
-/// Whether all of the job is on one machine, as far as the launcher says.
-bool isOneMachine() {
+/// Whether all of the job is on one machine, as far as torchrun says. A Slurm step may be one of
+/// several, each with a torchrun for its node.
+bool isOneMachineOfTorchrun() {
   const char *local = variable("LOCAL_WORLD_SIZE"), *all = variable("WORLD_SIZE");
-  const char *nodes = variable("SLURM_STEP_NUM_NODES");
-  return (local && all && std::string(local) == all) || (nodes && std::string(nodes) == "1");
+  return local && all && std::string(local) == all;
 }
 
-Status meetingPoint(JobAddress &job) {
+/// The same of a Slurm step that is all of the job.
+bool isOneMachineOfSlurm() {
+  const char *nodes = variable("SLURM_STEP_NUM_NODES");
+  return nodes && std::string(nodes) == "1";
+}
+
+Status meetingPoint(bool isOneMachine, JobAddress &job) {
   const char *host = variable("MASTER_ADDR");
   if (!host)
     return {StatusCode::Usage, "RANK and WORLD_SIZE are set, but not MASTER_ADDR: the host of "
                                "rank 0, where the processes meet; torchrun sets it"};
-  job.host = isOneMachine() ? "127.0.0.1" : host;
+  job.host = isOneMachine ? "127.0.0.1" : host;
   int64_t port = 0;
   Status status = number("MASTER_PORT", 1, 65534, port);
   // torchrun's own store listens there.
@@ -120,7 +126,7 @@ Status weft::runtime::detectLauncher(Launcher &launch) {
     if (const char *listener = variable("WEFT_JOB_LISTENER"))
       job.listener = job.rank == 0 ? std::atoi(listener) : -1;
     WEFT_TRY(makeToken({"WORLD_SIZE", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}, job));
-    return meetingPoint(job);
+    return meetingPoint(isOneMachineOfTorchrun(), job);
   }
   // A shell within an allocation has a process id, but no step of many tasks.
   if (!variable("SLURM_STEP_NUM_TASKS") || !variable("SLURM_PROCID"))
@@ -135,15 +141,16 @@ Status weft::runtime::detectLauncher(Launcher &launch) {
       (variable("SLURM_STEP_ID") ? variable("SLURM_STEP_ID") : ""));
   WEFT_TRY(makeToken({"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"}, job));
   if (variable("MASTER_ADDR") && variable("MASTER_PORT"))
-    return meetingPoint(job);
+    return meetingPoint(isOneMachineOfSlurm(), job);
   const char *nodes = variable("SLURM_STEP_NODELIST");
   job.host = nodes ? firstHost(nodes) : "";
   if (job.host.empty())
     return {StatusCode::Usage, "SLURM_STEP_NODELIST does not name the first "
                                "host; set MASTER_ADDR and MASTER_PORT"};
-  // Jobs that share a machine rarely meet; steps of one job never.
-  if (isOneMachine())
+  if (isOneMachineOfSlurm())
     job.host = "127.0.0.1";
-  job.port = uint16_t(20000 + hash % 20000);
+  // Jobs that share a machine rarely meet; steps of one job never. Below the ports that systems
+  // give to connections of their own (Linux: from 32768).
+  job.port = uint16_t(20000 + hash % 12000);
   return {};
 }

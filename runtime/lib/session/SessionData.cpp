@@ -118,8 +118,13 @@ Status writeRuns(RankContext &rank, const Port &port, const char *path, size_t h
       done += n;
     }
   });
+  // Over a network it is only now that a disk may turn out to be full.
+  good = good && ::fsync(descriptor) == 0;
   int error = errno;
-  close(descriptor);
+  if (::close(descriptor) != 0 && good) {
+    good = false;
+    error = errno;
+  }
   if (!good)
     return Status::user(std::string("'") + path + "' cannot be written: " + std::strerror(error));
   return {};

@@ -226,6 +226,12 @@ else
   echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
 fi
 
+# Hosts on which one name is another folder cannot save together: that is said before the first step.
+mkdir "$work/host0" "$work/host1"
+# shellcheck disable=SC2016 # for the shell within
+expect 1 "error: .*'checkpoints' on .* is not the folder that rank 0 sees \(rank 0 is pid.*\); give one with --save that all hosts share" env "WORK=$work" \
+  "${0%/*}/start-tcp.sh" 2 bash -c 'cd "$WORK/host$RANK" && exec "$0" "$@"' "$two" --data-tokens "$text:byte" --steps 4 --save checkpoints
+
 # At 600 s it would still be there.
 while kill -0 $hung 2>/dev/null && awk "BEGIN {exit !($EPOCHREALTIME - $hung_since < 90)}"; do sleep 0.2; done
 kill -KILL $hung "$stopped" 2>/dev/null
@@ -233,4 +239,4 @@ wait $hung
 equal "exit code of a hang in a fast step" 4 $?
 expect 0 "error: no progress for 30 s.*rank 1 .*is stopped|error: no progress for 30 s; stopped: rank 1" cat "$work/hung"
 
-finish 85
+finish 86

@@ -244,12 +244,35 @@ TEST_F(Checkpoint, OneJobSavesInAFolder) {
   ASSERT_TRUE(CheckpointWriter::open(model.session, folder, {}, writer).ok());
   std::string text = CheckpointWriter::open(model.session, folder, {}, second).text();
   EXPECT_NE(text.find("another job saves its checkpoints"), std::string::npos) << text;
+  EXPECT_NE(text.find("(rank 0 is pid " + std::to_string(getpid()) + " on "), std::string::npos)
+      << text;
   writer.reset();
   EXPECT_TRUE(CheckpointWriter::open(model.session, folder, {}, second).ok());
   second.reset();
   std::ofstream(folder + "/file") << "x";
   text = CheckpointWriter::open(model.session, folder + "/file", {}, second).text();
   EXPECT_NE(text.find("cannot be made: File exists"), std::string::npos) << text;
+}
+
+TEST_F(Checkpoint, AFolderWithFilesOfOthersStays) {
+  ModelSession model(kOne, {{"w", DType::F32, {{5}}}});
+  CheckpointOptions options;
+  options.keep = 1;
+  std::unique_ptr<CheckpointWriter> writer;
+  ASSERT_TRUE(CheckpointWriter::open(model.session, folder, options, writer).ok());
+  CheckpointInfo info;
+  for (info.step = 1; info.step <= 3; ++info.step) {
+    ASSERT_TRUE(writer->save(info).ok());
+    Status status = writer->finish();
+    ASSERT_TRUE(status.ok()) << status.text();
+    if (info.step == 1)
+      std::ofstream(folder + "/step-00000001/exported.onnx") << "x";
+  }
+  EXPECT_TRUE(fs::exists(folder + "/step-00000001/exported.onnx"));
+  EXPECT_TRUE(fs::exists(folder + "/step-00000001/manifest.json"));
+  EXPECT_FALSE(fs::exists(folder + "/step-00000002"));
+  writer.reset();
+  EXPECT_TRUE(CheckpointWriter::open(model.session, folder, options, writer).ok());
 }
 
 TEST_F(Checkpoint, BoxesLocateWhatTheyHold) {

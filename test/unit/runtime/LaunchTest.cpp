@@ -81,6 +81,7 @@ TEST(Launch, SlurmStepsMeetAtTheirFirstNode) {
   EXPECT_EQ(launch.job.rank, 5);
   EXPECT_EQ(launch.job.host, "gpu07");
   EXPECT_GE(launch.job.port, 20000);
+  EXPECT_LT(launch.job.port, 32768); // from where on the system has its own
 }
 
 /// Where the ranks meet, if the launcher says of its machines what `name` and `value` do.
@@ -109,6 +110,10 @@ TEST(Launch, OnOneMachineRanksMeetWhereNobodyElseReaches) {
   told.insert(told.end(), {{"MASTER_ADDR", "node2"}, {"MASTER_PORT", "29500"}});
   EXPECT_EQ(meetingHost(told, "SLURM_STEP_NUM_NODES", "1"), "127.0.0.1");
   EXPECT_EQ(meetingHost(told, "SLURM_STEP_NUM_NODES", "2"), "node2");
+  // A step for each node, and in each a torchrun of several.
+  auto both = torchrun;
+  both.emplace_back("LOCAL_WORLD_SIZE", "2");
+  EXPECT_EQ(meetingHost(both, "SLURM_STEP_NUM_NODES", "1"), "node1");
 }
 
 TEST(Launch, WrongVariablesAreNamed) {
