@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <functional>
 #include <optional>
@@ -55,6 +56,8 @@ public:
   /// where there is no training step.
   std::function<Value()> stepCounter;
   uint64_t seed = 0;
+  /// How many nodes of a name have drawn random numbers.
+  llvm::StringMap<unsigned> draws;
   std::optional<bool> training;
   /// Whether it builds what states start at, where random numbers are drawn once.
   bool initializes = false;

@@ -11,10 +11,9 @@
 
 namespace weft::onnx {
 
-/// The versions of the default domain that we know. A later one may have
+/// The newest version of the default domain that we know. A later one may have
 /// changed any operator, so models that import it are refused operator by
 /// operator.
-inline constexpr int64_t kOldestOpset = 7;
 inline constexpr int64_t kNewestOpset = 28;
 
 using Handler = std::function<Results(NodeContext &)>;

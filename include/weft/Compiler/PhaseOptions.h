@@ -105,7 +105,8 @@ struct PhaseOptions {
 };
 
 /// The axes of the mesh that split the batch: those given, else, by custom, `dp`. This and the next
-/// are all that knows an axis by its name; what other axes are for follows from placements.
+/// are all of a mesh that is given that knows an axis by its name; what others are for follows from
+/// placements. (The planner makes meshes, and has names of its own for what it tries: Layout.h.)
 std::vector<std::string> batchAxesOf(const PhaseOptions &options);
 /// The axis that counts the stages of a pipeline, by custom `pp`; "" if there is one stage.
 std::string stageAxisOf(const PhaseOptions &options);

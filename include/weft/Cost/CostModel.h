@@ -21,7 +21,8 @@ Arithmetic arithmeticOf(mlir::Type type);
 /// The runtime's command for a transition; none without communication.
 std::optional<runtime::CollectiveKind> collectiveOf(TransitionKind kind);
 
-/// The one place that says how long something takes. All results are seconds, of one device, one
+/// How long something takes, as passes are told it; a step's time is simulateStep's
+/// (SimulateStep.h). All results are seconds, of one device, one
 /// time, with nothing else going on: what overlaps, and how often something happens, is the
 /// caller's knowledge. No result is negative, more bytes or operations never take less, and a
 /// slower link never takes less.

@@ -19,7 +19,7 @@
 
 namespace weft::driver {
 
-/// Exit codes of all tools (docs/architecture.md).
+/// Exit codes of the compiler's tools; docs/troubleshooting.md has those of executables, too.
 enum ExitCode { Ok = 0, UserError = 1, Usage = 2, DoesNotFit = 5, OurBug = 70 };
 
 /// How --explain tells: on one screen, all of it, or as JSON.

@@ -51,8 +51,8 @@ struct TargetTraits {
   int64_t leastPieces = 16;
   /// Elements: less work than this is done sooner than shared.
   int64_t smallElements = 1 << 15;
-  /// Row groups: parts of a sum over everything that are enough for all of the device, and parts
-  /// that are too many to add up.
+  /// Parts: a sum over everything is cut into at least `leastSumParts`, to fill the device, and at
+  /// most `mostSumParts`; a sum over rows into at least as many groups of rows.
   int64_t leastSumParts = 64, mostSumParts = 1 << 16;
   /// Columns that one part of the device sums up at a time, where a sum is along columns that lie
   /// in memory; 0: all, by parts of the device that are few enough for that.

@@ -156,19 +156,19 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
         exact.insert(&op);
   }
 
-  /// Sums over a dim, and means: f16 holds neither a large sum nor a large count.
+  /// Sums over dims or windows, and means: f16 holds neither a large sum nor a large count.
   void findSums(func::FuncOp function) {
     auto isConstant = [](Value value) {
       Operation *maker = value.getDefiningOp();
       return maker && maker->hasTrait<OpTrait::ConstantLike>();
     };
-    function.walk([&](nn::ReduceOp sum) {
+    auto keep = [&](auto sum) {
       if (!isF32(sum.getType()) ||
           (sum.getKind() != ReduceKind::Sum && sum.getKind() != ReduceKind::Prod))
         return;
       exact.insert(sum);
       // Squares, of which nobody else knows.
-      if (auto square = sum.getOperand().getDefiningOp<nn::MulOp>();
+      if (auto square = sum.getOperand().template getDefiningOp<nn::MulOp>();
           square && square.getLhs() == square.getRhs() && square.getResult().hasOneUse())
         exact.insert(square);
       SmallVector<Value> sums = {sum.getResult()};
@@ -180,6 +180,12 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
           } else if (isa<nn::DivOp, nn::MulOp>(user) && isConstant(user->getOperand(1))) {
             exact.insert(user);
           }
+    };
+    function.walk([&](Operation *op) {
+      if (auto sum = dyn_cast<nn::ReduceOp>(op))
+        keep(sum);
+      else if (auto window = dyn_cast<nn::ReduceWindowOp>(op))
+        keep(window);
     });
   }
 

@@ -106,7 +106,7 @@ static Results concat(NodeContext &n) {
   int64_t rank = n.b.rankOf(inputs.front());
   if (llvm::any_of(inputs, [&](Value input) { return n.b.rankOf(input) != rank; }))
     return {n.fail("the inputs must have the same tensor rank")};
-  auto axis = n.axis(0);
+  auto axis = n.axis(n.opset < 4 ? 1 : 0);
   return {axis ? n.b.concat(inputs, *axis) : Value()};
 }
 

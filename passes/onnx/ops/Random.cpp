@@ -65,6 +65,15 @@ private:
 
 } // namespace
 
+/// Whose numbers a node draws: its name; where several have one, as names may be missing, also
+/// which of them it is.
+static std::string streamOf(NodeContext &n) {
+  auto named = n.b.loc->findInstanceOf<NameLoc>();
+  std::string name = named ? named.getName().str() : "";
+  unsigned before = n.b.draws[name]++;
+  return before == 0 ? name : name + "/" + llvm::utostr(before);
+}
+
 /// The identity and a mask of all true; in training each element is zero with
 /// probability `ratio`, else divided by 1 - ratio.
 static Results dropout(NodeContext &n) {
@@ -84,8 +93,7 @@ static Results dropout(NodeContext &n) {
     if (!step)
       return {n.fail("training mode draws random numbers, which only a training step has; "
                      "compile with --train, or export the model for inference")};
-    auto named = n.b.loc->findInstanceOf<NameLoc>();
-    Value bits = Philox(n.b).bits(n.b.shapeOf(x), named ? named.getName().getValue() : "", step);
+    Value bits = Philox(n.b).bits(n.b.shapeOf(x), streamOf(n), step);
     keep = n.b.compare(nn::CompareKind::Ge, bits, std::ldexp(*ratio, 32));
     x = n.b.select(keep, n.b.mul(x, 1 / (1 - *ratio)), n.b.fullLike(x, 0));
   }
@@ -120,9 +128,8 @@ static Results draw(NodeContext &n, bool normal, bool like) {
                          : n.b.f32();
   if (!element || !isa<FloatType>(element))
     return {n.fail("'dtype' is not a floating-point type that is supported")};
-  auto named = n.b.loc->findInstanceOf<NameLoc>();
-  std::string stream = (named ? named.getName().str() : "") + "#" +
-                       llvm::utostr(llvm::bit_cast<uint64_t>(n.real("seed", 0)));
+  std::string stream =
+      streamOf(n) + "#" + llvm::utostr(llvm::bit_cast<uint64_t>(n.real("seed", 0)));
   // In the middle of 2^32 equal parts of (0, 1).
   auto uniform = [&](llvm::StringRef part) {
     Value bits = Philox(n.b).bits(*shape, stream + part.str(), n.b.full({}, n.b.i64(), 0));
