@@ -65,8 +65,7 @@ private:
 
 } // namespace
 
-/// Whose numbers a node draws: its name; where several have one, as names may be missing, also
-/// which of them it is.
+/// Whose numbers a node draws: its name; where several have the same, also which of them it is.
 static std::string streamOf(NodeContext &n) {
   auto named = n.b.loc->findInstanceOf<NameLoc>();
   std::string name = named ? named.getName().str() : "";

@@ -19,6 +19,12 @@ ranks() {
 }
 # listens: the local address at which somebody does, as /proc shows it.
 listens() { awk -v port="$(printf ':%04X' $port)" '$4 == "0A" && index($2, port) {print $2}' /proc/net/tcp; }
+# listens_of PID: the same of a process, at whatever port.
+listens_of() {
+  local inodes
+  inodes=$(find "/proc/$1/fd" -lname 'socket:*' -printf '%l ' 2>/dev/null)
+  awk -v inodes="$inodes" '$4 == "0A" && index(inodes, "[" $10 "]") {print $2}' /proc/net/tcp
+}
 opened() {
   for _ in $(seq 100); do
     [ -n "$(listens)" ] && return
@@ -53,10 +59,15 @@ done
 if getent hosts "$(hostname)" >/dev/null; then
   port=$((port + 1))
   MASTER_ADDR=$(hostname)
-  ranks named 60 0
+  ranks named 60 0 1 2
   opened
   expect 0 '^00000000:' echo "$(listens)"
-  ranks named 60 1 2 3
+  for _ in $(seq 100); do
+    [ -n "$(listens_of "${jobs[1]}")" ] && break
+    sleep 0.05
+  done
+  expect 0 '^00000000:' echo "$(listens_of "${jobs[1]}")"
+  ranks named 60 3
   for job in "${jobs[@]}"; do
     wait "$job"
     expect 0 '' sh -c "exit $?"
@@ -85,4 +96,4 @@ for job in "${jobs[@]}"; do
 done
 expect 2 'WEFT_JOB_SECRET must be 32 hexadecimal digits' env RANK=0 MASTER_PORT=$port WEFT_JOB_SECRET=short "$out" \
   --data-tokens "$text:byte" --steps 3
-finish 17
+finish 18
