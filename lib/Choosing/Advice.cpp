@@ -28,7 +28,7 @@ public:
   void run() {
     constexpr int kDoublings = 10;
     Space smaller = problem.space, wider = problem.space;
-    while (smaller.batch % 2 == 0) {
+    while (smaller.batch > 1 && smaller.batch % 2 == 0) {
       smaller.batch /= 2;
       if (attempt(smaller, choice.deviceBytes, "a batch of " + std::to_string(smaller.batch)))
         break;

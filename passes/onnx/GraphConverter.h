@@ -189,7 +189,8 @@ private:
     llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> argumentsAndXs;
   };
   llvm::SmallVector<Gradient> gradients;
-  llvm::StringSet<> stateNames;
+  /// Of states; and of programs, which are symbols of the same module in the end.
+  llvm::StringSet<> stateNames{"forward", "step", "eval"};
   /// By the name of a symbolic dim or `INPUT[i]`: its extent, as --bind says or as
   /// arrays imply, and which do.
   struct Extent {
