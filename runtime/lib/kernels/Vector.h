@@ -43,7 +43,10 @@ template <typename T> inline T fusedAdd(T a, T b, T c) {
   return a * b + c;
 #endif
 }
-template <typename T> inline Vec<T> larger(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
+/// NaN if either is.
+template <typename T> inline Vec<T> larger(Vec<T> a, Vec<T> b) {
+  return ((a > b) | (a != a)) ? a : b;
+}
 template <typename T> inline T sumOf(Vec<T> v) {
   T sum = v[0];
   for (int i = 1; i < kLanes<T>; ++i)
@@ -53,7 +56,7 @@ template <typename T> inline T sumOf(Vec<T> v) {
 template <typename T> inline T largestOf(Vec<T> v) {
   T most = v[0];
   for (int i = 1; i < kLanes<T>; ++i)
-    most = v[i] > most ? v[i] : most;
+    most = v[i] > most || v[i] != v[i] ? v[i] : most;
   return most;
 }
 

@@ -355,6 +355,36 @@ TEST(Attention, AgreesWithPlainLoops) {
   }
 }
 
+/// Scores of padding stand beside them, at a place in a vector that depends on the processor.
+TEST(Attention, ARowThatIsNoNumberShows) {
+  constexpr int64_t kRows = 4, kDepth = 8, kBroken = 2;
+  for (int64_t keys : {1, 64, 112, 115, 120, 128, 200}) {
+    Harness h;
+    Id q = h.input("q", DType::F32, {kRows, kDepth}), k = h.input("k", DType::F32, {keys, kDepth});
+    Id v = h.input("v", DType::F32, {keys, kDepth});
+    Id out = h.output("out", DType::F32, {kRows, kDepth});
+    h.begin();
+    auto head = [&](Id id, int64_t rows) {
+      return h.builder.view(id, DType::F32, 0, {1, 1, rows, kDepth},
+                            {rows * kDepth, rows * kDepth, kDepth, 1});
+    };
+    Attention params{};
+    params.scale = 1;
+    h.builder.add({0, "attention"}, params,
+                  {head(q, kRows), head(k, keys), head(v, keys), head(out, kRows)});
+    ASSERT_OK(h.open());
+    auto rows = randomValues<float>(kRows * kDepth, 1);
+    rows[kBroken * kDepth] = NAN;
+    h.set("q", rows);
+    h.set("k", randomValues<float>(keys * kDepth, 2));
+    h.set("v", randomValues<float>(keys * kDepth, 3));
+    ASSERT_OK(h.run());
+    auto found = h.get<float>("out", kRows * kDepth);
+    for (int64_t i = 0; i < kRows * kDepth; ++i)
+      EXPECT_EQ(std::isnan(found[i]), i / kDepth == kBroken) << keys << " keys, row " << i / kDepth;
+  }
+}
+
 TEST(Attention, TellsTheSumsOfItsRows) {
   for (const AttentionCase &c : {AttentionCase{1, 2, 2, 300, 300, 16, 40, true, 0, 0},
                                  {2, 4, 2, 1, 131, 64, 64, true, 0, 0}, // a decode step
