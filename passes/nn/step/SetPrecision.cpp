@@ -69,10 +69,18 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     return diagnostic;
   }
 
+  /// All ops that these values are computed by.
+  static llvm::DenseSet<Operation *> opsBehind(SmallVector<Value> values) {
+    llvm::DenseSet<Operation *> ops;
+    while (!values.empty())
+      if (Operation *op = values.pop_back_val().getDefiningOp(); op && ops.insert(op).second)
+        llvm::append_range(values, op->getOperands());
+    return ops;
+  }
+
   /// Ops of the model's step that its losses do not need update state, which
   /// small types are too narrow for. They stay as they are.
   LogicalResult findExact(func::FuncOp function) {
-    llvm::DenseSet<Operation *> needed;
     Operation *end = function.getBody().front().getTerminator();
     SmallVector<Value> work;
     for (auto [i, value] : llvm::enumerate(end->getOperands()))
@@ -83,9 +91,7 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       if (auto y =
               function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr))
         work.push_back(end->getOperand(y[0]));
-    while (!work.empty())
-      if (Operation *op = work.pop_back_val().getDefiningOp(); op && needed.insert(op).second)
-        llvm::append_range(work, op->getOperands());
+    llvm::DenseSet<Operation *> needed = opsBehind(work);
     for (auto [i, value] : llvm::enumerate(end->getOperands()))
       if (auto name = function.getResultAttrOfType<StringAttr>(i, nn::kUpdatesAttr);
           name && value.getDefiningOp() && needed.contains(value.getDefiningOp()) &&
@@ -109,15 +115,12 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
   /// Ops that only new values of state need, such as running statistics: each step changes them by
   /// less than a small type can tell.
   void findUpdates(func::FuncOp function) {
-    llvm::DenseSet<Operation *> needed;
-    SmallVector<Value> work;
+    SmallVector<Value> others;
     Operation *end = function.getBody().front().getTerminator();
     for (auto [i, value] : llvm::enumerate(end->getOperands()))
       if (!function.getResultAttr(i, nn::kUpdatesAttr))
-        work.push_back(value);
-    while (!work.empty())
-      if (Operation *op = work.pop_back_val().getDefiningOp(); op && needed.insert(op).second)
-        llvm::append_range(work, op->getOperands());
+        others.push_back(value);
+    llvm::DenseSet<Operation *> needed = opsBehind(others);
     for (Operation &op : function.getBody().front().without_terminator())
       if (!needed.contains(&op) && !op.hasTrait<OpTrait::ConstantLike>() && !op.use_empty())
         exact.insert(&op);
