@@ -7,6 +7,9 @@
 !sum = tensor<2xbf16, #dist.local<#mesh, [2], partial = sum["dp"]>>
 !scattered = tensor<1xbf16, #dist.local<#mesh, [2{"dp"}], partial = sum["mb"]>>
 !part_of_sum = tensor<1xbf16, #dist.local<#mesh, [2{"dp"}]>>
+!either_partial = tensor<2xi32, #dist.local<#mesh, [2], partial = or["dp","mb"]>>
+!either_part = tensor<2xi32, #dist.local<#mesh, [2], partial = or["mb"]>>
+!either = tensor<2xi32, #dist.local<#mesh, [2]>>
 module attributes {dist.mesh = #mesh} {
 
 // The body stands once a microbatch; the third reaches beyond the end,
@@ -48,6 +51,21 @@ func.func @scattered(%x: !stored) -> !part_of_sum {
   } : !part_of_sum
   return %0 : !part_of_sum
 }
+// Bits of integers are joined, of which neither is the greater.
+// CHECK-LABEL: func.func @bits
+// CHECK-NOT: nn.max
+// CHECK: nn.or
+// CHECK: nn.or
+func.func @bits(%x: !stored) -> !either {
+  %0 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : !stored -> !part
+    %2 = rt.call @either(%1) : (!part) -> !either_partial
+    %3 = dist.all_reduce %2 ["dp"] accumulate i32 : !either_partial -> !either_part
+    dist.accumulate %3 in [i32] : !either_part
+  } : !either
+  return %0 : !either
+}
+func.func private @either(tensor<2x2xf32>) -> tensor<2xi32>
 func.func private @sum(tensor<2x2xf32>) -> tensor<2xbf16>
 
 // Rows go to their place in the result, one microbatch after the other; padding does not.
