@@ -57,6 +57,8 @@ def StepSetPrecision : Pass<"step-set-precision", "::mlir::func::FuncOp"> {
     border; state is stored in `type` and converted when it is loaded, but for running statistics
     (`nn.statistic`), which no type smaller than f32 could keep. Sums inside of ops
     (`accumulate`, norms, softmax) stay in f32 for smaller types, and become f64 for f64.
+    For smaller types these stay in f32 until they meet other numbers: what is computed from integers and constants alone, which are
+    places and counts; `nn.reduce` and `nn.reduce_window` of sums and products with what divides them; what only new values of state need.
     A state marked `nn.kept` keeps its type, and in `@training.step` all that losses do not need stays in f32 for
     smaller types: the model's own formulas update state. Values that the model itself has in another type stay. A finite constant beyond
     the type's range becomes its largest number, one below it zero, with a remark.
