@@ -14,7 +14,7 @@ step "1/8 packages"
 bash tools/install-deps.sh
 step "2/8 build"
 cmake --preset release > /dev/null
-cmake --build --preset release --target weft-compile weft-run weft-opt weft-translate weft-data weft-schedule weft-wordpiece
+cmake --build --preset release --target weft-compile weft-plan weft-run weft-opt weft-translate weft-data weft-schedule weft-wordpiece
 bin=build/release/bin
 dir=build/quickstart
 mkdir -p "$dir"
