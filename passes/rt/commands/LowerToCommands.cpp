@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace weft::rt {
@@ -31,6 +32,7 @@ public:
     for (Operation &op : module.getOps())
       if (auto name = op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
         taken.insert(name.getValue());
+    makeRoomForStates();
   }
 
   LogicalResult lower(func::FuncOp function) {
@@ -71,11 +73,28 @@ public:
   }
 
 private:
-  std::string unique(const std::string &base) {
+  std::string unique(const std::string &base, const char *separator = ".") {
     std::string name = base;
     for (unsigned i = 1; !taken.insert(name).second; ++i)
-      name = base + "." + std::to_string(i);
+      name = base + separator + std::to_string(i);
     return name;
+  }
+  /// States become symbols of their users' names, which the passes that name kernels and routines
+  /// do not know.
+  void makeRoomForStates() {
+    llvm::SetVector<func::FuncOp> inTheWay;
+    for (auto function : module.getOps<func::FuncOp>())
+      for (unsigned number = 0; number < function.getNumArguments(); ++number)
+        if (auto name = function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr);
+            name && nn::isState(function, number) && !taken.insert(name.getValue()).second)
+          if (auto other = symbols.lookup<func::FuncOp>(name.getValue()))
+            inTheWay.insert(other);
+    for (func::FuncOp function : inTheWay) {
+      // An identifier of PTX has no dots.
+      [[maybe_unused]] LogicalResult renamed =
+          symbols.rename(function, unique(function.getSymName().str(), "_"));
+      assert(succeeded(renamed) && "the name is free");
+    }
   }
   /// Which argument each result of a routine overwrites; null for a program.
   DenseI64ArrayAttr blocksOf(func::FuncOp function) {
@@ -187,7 +206,6 @@ private:
     if (!state) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(program);
-      taken.insert(name);
       state = StateOp::create(builder, loc, name, globalType(type), bufferType(type),
                               placement(type), pieces, IntegerAttr(), kind);
     } else if (state.getGlobal() != globalType(type) || state.getPlacement() != placement(type) ||
