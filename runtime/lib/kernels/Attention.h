@@ -178,8 +178,8 @@ template <typename T, typename From> void attentionTyped(const AttentionProblem 
 void attention(const AttentionProblem &problem, char *scratch) {
   if (problem.q.dtype == DType::F64)
     return attentionTyped<double, double>(problem, scratch);
-  withFloat<float>(problem.q.dtype,
-                   [&](auto from) { attentionTyped<float, decltype(from)>(problem, scratch); });
+  withElement<float>(problem.q.dtype,
+                     [&](auto from) { attentionTyped<float, decltype(from)>(problem, scratch); });
 }
 
 uint64_t attentionScratch(int64_t depth, int64_t valueDepth, DType dtype) {

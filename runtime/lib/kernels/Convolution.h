@@ -388,7 +388,7 @@ uint64_t convolutionScratch(const ConvolutionProblem &p, int64_t rows) {
 void convolution(const ConvolutionProblem &p, const ConvolutionPart &part, char *scratch) {
   if (p.input.dtype == DType::F64)
     return ConvolutionBox<double, double>(p, part, scratch).run();
-  withFloat<float>(p.input.dtype, [&](auto from) {
+  withElement<float>(p.input.dtype, [&](auto from) {
     ConvolutionBox<float, decltype(from)>(p, part, scratch).run();
   });
 }

@@ -55,7 +55,7 @@ template <typename T>
                                  int64_t columns, T *tile) {
   for (const MatrixRef &addend : p.addends)
     if (addend.data)
-      withFloat<T>(addend.dtype, [&](auto element) {
+      withElement<T>(addend.dtype, [&](auto element) {
         addTyped<T, decltype(element)>(addend, i0, j0, rows, columns, tile);
       });
 }
@@ -64,10 +64,10 @@ template <typename T>
 void storeTile(const GemmProblem &p, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
                T *tile) {
   constexpr int64_t width = kTileColumns<T>;
-  DType own = std::is_same_v<T, double> ? DType::F64 : DType::F32;
+  bool isOwn = !std::is_same_v<T, float> || p.c.dtype == DType::F32;
   if (p.addends[0].data)
     addToTile(p, i0, j0, rows, columns, tile);
-  if (p.c.dtype == own && p.c.column == 1) {
+  if (isOwn && p.c.column == 1) {
     for (int64_t i = 0; i < rows; ++i) {
       T *c = reinterpret_cast<T *>(const_cast<char *>(p.c.data)) + (i0 + i) * p.c.row + j0;
       // A whole row of the tile is a few registers.
@@ -231,11 +231,22 @@ template <typename T, typename From> void gemmTyped(const GemmProblem &p, char *
   }
 }
 
+/// Calls `visit(T())` for the type in which a product sums: of integers the result's, which is as
+/// wide.
+template <typename Visit> auto withSum(DType operand, DType result, Visit visit) {
+  if (operand == DType::F64)
+    return visit(double());
+  if (isFloat(operand))
+    return visit(float());
+  return dtypeBytes(result) == 8 ? visit(uint64_t()) : visit(uint32_t());
+}
+
 void gemm(const GemmProblem &problem, char *scratch) {
-  if (problem.a.dtype == DType::F64)
-    return gemmTyped<double, double>(problem, scratch);
-  withFloat<float>(problem.a.dtype,
-                   [&](auto from) { gemmTyped<float, decltype(from)>(problem, scratch); });
+  withSum(problem.a.dtype, problem.c.dtype, [&](auto sum) {
+    withElement<decltype(sum)>(problem.a.dtype, [&](auto from) {
+      gemmTyped<decltype(sum), decltype(from)>(problem, scratch);
+    });
+  });
 }
 
 template <typename T> uint64_t gemmScratchOf(int64_t m, int64_t n, int64_t k) {
@@ -243,8 +254,8 @@ template <typename T> uint64_t gemmScratchOf(int64_t m, int64_t n, int64_t k) {
   return blocks.aBytes() + blocks.bBytes() + blocks.sumBytes(k) +
          aligned(kFewRows * kColumns * sizeof(T));
 }
-uint64_t gemmScratch(int64_t m, int64_t n, int64_t k, DType dtype) {
-  return dtype == DType::F64 ? gemmScratchOf<double>(m, n, k) : gemmScratchOf<float>(m, n, k);
+uint64_t gemmScratch(int64_t m, int64_t n, int64_t k, DType operand, DType result) {
+  return withSum(operand, result, [&](auto sum) { return gemmScratchOf<decltype(sum)>(m, n, k); });
 }
 
 } // namespace

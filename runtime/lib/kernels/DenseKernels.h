@@ -73,9 +73,9 @@ struct ConvolutionPart {
 
 struct DenseKernels {
   const char *name; // "avx512"
-  /// Float problems; `scratch` has gemmScratch bytes, 64-byte aligned.
+  /// `scratch` has gemmScratch bytes, 64-byte aligned.
   void (*gemm)(const GemmProblem &problem, char *scratch);
-  uint64_t (*gemmScratch)(int64_t m, int64_t n, int64_t k, DType dtype);
+  uint64_t (*gemmScratch)(int64_t m, int64_t n, int64_t k, DType operand, DType result);
   /// Columns and rows that a part of a split problem should be multiples of.
   int64_t tileRows, tileColumns;
   void (*attention)(const AttentionProblem &problem, char *scratch);

@@ -25,6 +25,12 @@ template <> struct VectorOf<double> {
   typedef double type __attribute__((vector_size(WEFT_VECTOR_BYTES)));
   typedef int64_t mask __attribute__((vector_size(WEFT_VECTOR_BYTES)));
 };
+template <> struct VectorOf<uint32_t> {
+  typedef uint32_t type __attribute__((vector_size(WEFT_VECTOR_BYTES)));
+};
+template <> struct VectorOf<uint64_t> {
+  typedef uint64_t type __attribute__((vector_size(WEFT_VECTOR_BYTES)));
+};
 template <typename T> using Vec = typename VectorOf<T>::type;
 template <typename T> constexpr int kLanes = WEFT_VECTOR_BYTES / sizeof(T);
 
@@ -38,14 +44,14 @@ template <typename T> inline Vec<T> splat(T value) { return Vec<T>{} + value; }
 /// a * b + c as the vectors do it: fused where the instruction set fuses.
 template <typename T> inline T fusedAdd(T a, T b, T c) {
 #ifdef __FMA__
-  return std::fma(a, b, c);
-#else
-  return a * b + c;
+  if constexpr (std::is_floating_point_v<T>)
+    return std::fma(a, b, c);
 #endif
+  return a * b + c;
 }
 /// NaN if either is.
 template <typename T> inline Vec<T> larger(Vec<T> a, Vec<T> b) {
-  return ((a > b) | (a != a)) ? a : b;
+  return a > b ? a : (a <= b ? b : a + b);
 }
 template <typename T> inline T sumOf(Vec<T> v) {
   T sum = v[0];
@@ -56,7 +62,7 @@ template <typename T> inline T sumOf(Vec<T> v) {
 template <typename T> inline T largestOf(Vec<T> v) {
   T most = v[0];
   for (int i = 1; i < kLanes<T>; ++i)
-    most = v[i] > most || v[i] != v[i] ? v[i] : most;
+    most = v[i] > most || std::isnan(v[i]) ? v[i] : most;
   return most;
 }
 
@@ -153,10 +159,28 @@ inline void multiplyTile(int64_t k, const T *a, const T *b, T *tile, bool first)
   }
 }
 
-/// Calls `visit(From())` for the float types that pack into T.
-template <typename T, typename Visit> inline void withFloat(DType dtype, Visit visit) {
+/// Calls `visit(From())` for the types that pack into T. Integers do into words without a sign,
+/// whose sums and products have the bits of those with one.
+template <typename T, typename Visit> inline void withElement(DType dtype, Visit visit) {
   if constexpr (std::is_same_v<T, double>) {
     visit(double());
+  } else if constexpr (std::is_integral_v<T>) {
+    switch (dtype) {
+    case DType::I8:
+      return visit(int8_t());
+    case DType::U8:
+      return visit(uint8_t());
+    case DType::I16:
+      return visit(int16_t());
+    case DType::U16:
+      return visit(uint16_t());
+    case DType::I32:
+      return visit(std::conditional_t<sizeof(T) == 4, uint32_t, int32_t>());
+    case DType::U32:
+      return visit(uint32_t());
+    default:
+      return visit(uint64_t());
+    }
   } else {
     if (dtype == DType::BF16)
       visit(BFloat16());
@@ -242,8 +266,8 @@ template <typename T> inline T readAs(const MatrixRef &m, int64_t i, int64_t j) 
 template <typename T> inline void writeAs(const MatrixRef &m, int64_t i, int64_t j, T value) {
   int64_t at = i * m.row + j * m.column;
   char *data = const_cast<char *>(m.data);
-  if constexpr (std::is_same_v<T, double>)
-    reinterpret_cast<double *>(data)[at] = value;
+  if constexpr (!std::is_same_v<T, float>)
+    reinterpret_cast<T *>(data)[at] = value;
   else if (m.dtype == DType::F32)
     reinterpret_cast<float *>(data)[at] = value;
   else if (m.dtype == DType::BF16)

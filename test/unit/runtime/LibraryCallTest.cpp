@@ -4,6 +4,8 @@
 
 #include "kernels/DenseKernels.h"
 
+#include <random>
+
 using namespace weft::runtime;
 
 namespace {
@@ -168,6 +170,62 @@ TEST(Gemm, AddsBehindTheSum) {
       testAddend<double, double>(c, DType::F64, DType::F64);
       testAddend<BFloat16, float>(c, DType::BF16, DType::F32);
       testAddend<Float16, float>(c, DType::F16, DType::F32);
+    }
+}
+
+/// Of any shape, in any order in memory, to the last bit.
+template <typename From, typename Sum>
+void testIntegers(DType operand, DType result, int64_t m, int64_t n, int64_t k, bool transposeA,
+                  bool transposeB) {
+  Harness h;
+  Id a = h.input("a", operand, {m * k}), b = h.input("b", operand, {k * n});
+  Id c = h.output("c", result, {m, n});
+  h.begin();
+  Gemm params{};
+  params.accumulator = result;
+  Harness::Ints sa = transposeA ? Harness::Ints{1, m} : Harness::Ints{k, 1};
+  Harness::Ints sb = transposeB ? Harness::Ints{1, k} : Harness::Ints{n, 1};
+  ProgramBuilder &p = h.builder;
+  p.add({0, "gemm"}, params,
+        {p.view(a, operand, 0, {m, k}, sa), p.view(b, operand, 0, {k, n}, sb), p.view(c)});
+  ASSERT_OK(h.open());
+  std::mt19937_64 bits(m * n + k);
+  auto drawn = [&](int64_t count) {
+    std::vector<From> values(count);
+    for (From &value : values)
+      value = From(bits());
+    return values;
+  };
+  std::vector<From> va = drawn(m * k), vb = drawn(k * n);
+  h.set("a", va), h.set("b", vb);
+  ASSERT_OK(h.run());
+  std::vector<Sum> exact(m * n);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      uint64_t sum = 0;
+      for (int64_t q = 0; q < k; ++q)
+        sum += uint64_t(va[i * sa[0] + q * sa[1]]) * uint64_t(vb[q * sb[0] + j * sb[1]]);
+      exact[i * n + j] = Sum(sum);
+    }
+  EXPECT_EQ(h.get<Sum>("c", m * n), exact)
+      << m << "x" << n << "x" << k << " of " << dtypeName(operand) << " in " << dtypeName(result);
+}
+
+TEST(Gemm, OfIntegersIsExact) {
+  const int64_t sizes[][3] = {{1, 1, 1}, {3, 40, 9}, {1, 100, 40}, {13, 33, 65}, {30, 70, 401}};
+  for (auto [m, n, k] : sizes)
+    for (unsigned order = 0; order < 4; ++order) {
+      bool a = order & 1, b = order & 2;
+      testIntegers<int8_t, int32_t>(DType::I8, DType::I32, m, n, k, a, b);
+      testIntegers<uint8_t, int32_t>(DType::U8, DType::I32, m, n, k, a, b);
+      testIntegers<int16_t, int64_t>(DType::I16, DType::I64, m, n, k, a, b);
+      testIntegers<uint16_t, int32_t>(DType::U16, DType::I32, m, n, k, a, b);
+      testIntegers<int32_t, int32_t>(DType::I32, DType::I32, m, n, k, a, b);
+      testIntegers<int32_t, int64_t>(DType::I32, DType::I64, m, n, k, a, b);
+      testIntegers<uint32_t, int64_t>(DType::U32, DType::I64, m, n, k, a, b);
+      testIntegers<int64_t, int64_t>(DType::I64, DType::I64, m, n, k, a, b);
+      testIntegers<int64_t, int32_t>(DType::I64, DType::I32, m, n, k, a, b);
+      testIntegers<uint64_t, int64_t>(DType::U64, DType::I64, m, n, k, a, b);
     }
 }
 

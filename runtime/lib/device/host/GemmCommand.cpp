@@ -45,7 +45,6 @@ public:
     entries = 1;
     for (unsigned d = 0; d < batch; ++d)
       entries *= c.view.sizes[d];
-    isInteger = unsigned(a.view.dtype) > unsigned(DType::F16);
     plan();
   }
 
@@ -120,9 +119,8 @@ private:
     columnsEach = m >= n ? std::max<int64_t>(1, n) : cut(n, wanted, dense.tileColumns);
     rowParts = (m + rowsEach - 1) / rowsEach;
     columnParts = (n + columnsEach - 1) / columnsEach;
-    slot = isInteger ? 0
-                     : dense.gemmScratch(std::min(m, rowsEach), std::min(n, columnsEach), k,
-                                         a.view.dtype);
+    slot = dense.gemmScratch(std::min(m, rowsEach), std::min(n, columnsEach), k, a.view.dtype,
+                             c.view.dtype);
   }
 
   /// The part of a whole product that begins at this row and column.
@@ -134,44 +132,7 @@ private:
     advance(problem.c, row, column);
     for (unsigned i = 0; i < numAddends; ++i)
       advance(problem.addends[i], row, column);
-    if (isInteger)
-      integers(problem);
-    else
-      dense.gemm(problem, scratch);
-  }
-
-  // Integer products are rare (index arithmetic, quantised models before they
-  // have kernels of their own), so they are a plain loop. Unsigned arithmetic
-  // wraps as documented.
-  static void integers(const GemmProblem &p) {
-    for (int64_t i = 0; i < p.m; ++i)
-      for (int64_t j = 0; j < p.n; ++j) {
-        uint64_t sum = 0;
-        for (int64_t q = 0; q < p.k; ++q)
-          sum += readInteger(p.a, i, q) * readInteger(p.b, q, j);
-        char *to = const_cast<char *>(p.c.data) +
-                   (i * p.c.row + j * p.c.column) * int64_t(dtypeBytes(p.c.dtype));
-        std::memcpy(to, &sum, dtypeBytes(p.c.dtype));
-      }
-  }
-  static uint64_t readInteger(const MatrixRef &ref, int64_t i, int64_t j) {
-    int64_t at = i * ref.row + j * ref.column;
-    switch (ref.dtype) {
-    case DType::I8:
-      return uint64_t(reinterpret_cast<const int8_t *>(ref.data)[at]);
-    case DType::I16:
-      return uint64_t(reinterpret_cast<const int16_t *>(ref.data)[at]);
-    case DType::I32:
-      return uint64_t(reinterpret_cast<const int32_t *>(ref.data)[at]);
-    case DType::U8:
-      return reinterpret_cast<const uint8_t *>(ref.data)[at];
-    case DType::U16:
-      return reinterpret_cast<const uint16_t *>(ref.data)[at];
-    case DType::U32:
-      return reinterpret_cast<const uint32_t *>(ref.data)[at];
-    default:
-      return reinterpret_cast<const uint64_t *>(ref.data)[at];
-    }
+    dense.gemm(problem, scratch);
   }
 
   const DenseKernels &dense;
@@ -180,7 +141,6 @@ private:
   unsigned numAddends = 0;
   unsigned batch = 0;
   int64_t m = 0, n = 0, k = 0, entries = 1;
-  bool isInteger = false;
   int64_t rowsEach = 1, columnsEach = 1, rowParts = 1, columnParts = 1;
   uint64_t slot = 0; // scratch bytes of one thread
 };

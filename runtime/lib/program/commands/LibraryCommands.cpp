@@ -12,7 +12,8 @@ namespace weft::runtime {
 
 static std::string checkProductTypes(const Gemm &g, DType operand, DType result) {
   if (!isFloat(operand))
-    return (g.accumulator == DType::I32 || g.accumulator == DType::I64) && result == g.accumulator
+    return operand != DType::Bool && result == g.accumulator &&
+                   (g.accumulator == DType::I32 || g.accumulator == DType::I64)
                ? ""
                : "has dtypes that products of integers do not have";
   bool half = operand == DType::BF16 || operand == DType::F16;
