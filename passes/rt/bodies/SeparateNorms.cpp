@@ -63,21 +63,38 @@ private:
                                                offset);
   }
 
-  /// Gives `reader` operands of its own, and those theirs.
-  void separate(Operation *reader) {
-    for (OpOperand &operand : reader->getOpOperands()) {
-      Operation *op = operand.get().getDefiningOp();
-      if (!op || !isOfUpdate(op) || op->getNumResults() != 1 || op->getNumOperands() == 0 ||
-          elements(op) == 1 || !(isPointwise(op) || isReshaped(op)))
-        continue;
-      // A square reads its operand twice: both are the same copy.
-      if (llvm::any_of(op->getUsers(), [&](Operation *user) { return user != reader; })) {
+  /// What an update computes element by element on the way to a sum.
+  static bool isOnTheWay(Operation *op) {
+    return op && isOfUpdate(op) && op->getNumResults() == 1 && op->getNumOperands() > 0 &&
+           elements(op) != 1 && (isPointwise(op) || isReshaped(op));
+  }
+
+  /// Gives `sum` ops of its own to read, and those theirs: once, however many ways lead there.
+  void separate(Operation *sum) {
+    llvm::SmallPtrSet<Operation *, 16> own{sum};
+    llvm::SetVector<Operation *> makers;
+    auto addMakers = [&](Operation *reader) {
+      for (Value operand : reader->getOperands())
+        if (Operation *op = operand.getDefiningOp(); isOnTheWay(op))
+          makers.insert(op);
+    };
+    addMakers(sum);
+    auto isBefore = [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); };
+    while (!makers.empty()) {
+      // The last one's readers are all known.
+      Operation *op = *llvm::max_element(makers, isBefore);
+      makers.remove(op);
+      auto isOwn = [&](Operation *reader) { return own.contains(reader); };
+      if (!llvm::all_of(op->getUsers(), isOwn)) {
         Operation *shared = op;
-        op = OpBuilder(reader).clone(*shared);
-        reader->replaceUsesOfWith(shared->getResult(0), op->getResult(0));
+        SmallVector<Operation *> readers(llvm::make_filter_range(shared->getUsers(), isOwn));
+        op = OpBuilder(*llvm::min_element(readers, isBefore)).clone(*shared);
+        shared->replaceUsesWithIf(op->getResults(),
+                                  [&](OpOperand &use) { return isOwn(use.getOwner()); });
         sink(shared);
       }
-      separate(op);
+      own.insert(op);
+      addMakers(op);
     }
   }
 

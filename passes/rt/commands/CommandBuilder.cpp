@@ -165,7 +165,13 @@ ValueLayout weft::rt::specLayout(Value value) {
   return *layout;
 }
 
-std::string weft::rt::coordinateState(StringRef axis) { return ("coordinate." + axis).str(); }
+PieceAttr weft::rt::coordinatesPiece(MLIRContext *context, int64_t size) {
+  auto type = RankedTensorType::get({size}, IntegerType::get(context, 64));
+  auto values = llvm::to_vector(llvm::seq<int64_t>(0, size));
+  return PieceAttr::get(context, type, StringAttr(), 0, 0,
+                        DenseElementsAttr::get(type, ArrayRef<int64_t>(values)),
+                        DenseI64ArrayAttr());
+}
 
 MemRefType weft::rt::bufferType(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);

@@ -66,8 +66,8 @@ bool mayReadNothing(mlir::OpOperand &use, const mlir::SymbolTable &symbols);
 /// made it. Views in such functions always can be said.
 ValueLayout specLayout(mlir::Value value);
 
-/// The state that holds a process's coordinate along an axis.
-std::string coordinateState(llvm::StringRef axis);
+/// 0, 1, ... below an axis's size: what a state holds of which each process has its coordinate.
+PieceAttr coordinatesPiece(mlir::MLIRContext *context, int64_t size);
 
 /// The buffer type of a value.
 mlir::MemRefType bufferType(mlir::Type tensor);

@@ -406,27 +406,25 @@ private:
 
   /// 0, 1, ... along the axis, each process holding its own.
   LogicalResult lowerCoordinate(CoordinateOp op) {
-    std::string name = coordinateState(op.getAxis());
-    int64_t size = 0;
-    for (const Mesh::Axis &axis : dist::getMesh(module).getValue().axes)
-      if (axis.name == op.getAxis())
-        size = axis.size;
-    StateOp &state = states[name];
+    StateOp &state = coordinates[op.getAxis()];
     if (!state) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(program);
-      auto type = RankedTensorType::get({size}, builder.getI64Type());
-      SmallVector<int64_t> values(llvm::to_vector(llvm::seq<int64_t>(0, size)));
-      auto piece = PieceAttr::get(builder.getContext(), type, StringAttr(), 0, 0,
-                                  DenseElementsAttr::get(type, ArrayRef<int64_t>(values)),
-                                  DenseI64ArrayAttr());
+      int64_t size = 0;
+      for (const Mesh::Axis &axis : dist::getMesh(module).getValue().axes)
+        if (axis.name == op.getAxis())
+          size = axis.size;
+      PieceAttr piece = coordinatesPiece(builder.getContext(), size);
       auto placed = PlacementAttr::get(
           builder.getContext(),
           PlacementDim{{PlacementPart{size, {builder.getStringAttr(op.getAxis())}}}});
-      state = StateOp::create(builder, op.getLoc(), name, type, bufferType(op.getType()), placed,
-                              builder.getArrayAttr(piece), IntegerAttr(), BufferClass::Workspace);
+      state =
+          StateOp::create(builder, op.getLoc(), unique(("coordinate." + op.getAxis()).str()),
+                          cast<RankedTensorType>(piece.getType()), bufferType(op.getType()), placed,
+                          builder.getArrayAttr(piece), IntegerAttr(), BufferClass::Workspace);
     }
-    buffers[op.getResult()] = StateBufferOp::create(builder, op.getLoc(), state.getLocal(), name);
+    buffers[op.getResult()] =
+        StateBufferOp::create(builder, op.getLoc(), state.getLocal(), state.getSymName());
     return success();
   }
 
@@ -436,6 +434,7 @@ private:
   ProgramOp program;
   llvm::StringSet<> taken;
   llvm::StringMap<StateOp> states;
+  llvm::StringMap<StateOp> coordinates; // by axis
   llvm::DenseMap<Attribute, std::string> constants;
   llvm::DenseMap<Value, Value> buffers;
   llvm::DenseMap<Value, StringAttr> outputs;

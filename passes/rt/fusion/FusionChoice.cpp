@@ -227,68 +227,77 @@ void FusionChoice::demandDense(Operation *user, unsigned operand) {
     dense.push_back({user, operand});
 }
 
-/// A routine's kernels take its arguments to start as buffers do. A view that becomes a buffer is
-/// another's start, so this is repeated until all do.
-void FusionChoice::demandStarts(Block &block) {
-  auto root = [&](Operation *op) { return isRoot(op); };
-  auto startsWell = [&](Value value) {
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    std::optional<ValueLayout> layout = type ? layoutOf(value, root) : std::nullopt;
-    return !layout ||
-           layout->offset * elementBytes(type.getElementType()) % target.traits().kernelAlignment ==
-               0;
+/// Whether the op takes the operand as the view that it is: row-major, and by a kernel that starts
+/// where buffers do.
+bool FusionChoice::takesView(Operation *op, Value operand) const {
+  auto type = dyn_cast<RankedTensorType>(operand.getType());
+  if (!type)
+    return true;
+  std::optional<ValueLayout> layout =
+      layoutOf(operand, [&](Operation *def) { return isRoot(def); });
+  if (!layout)
+    return false;
+  if (classes.lookup(op) == FusionClass::Library)
+    return true;
+  int64_t start = layout->offset * elementBytes(type.getElementType());
+  return isRowMajor(type.getShape(), layout->strides) &&
+         (!isa<CallOp>(op) || start % target.traits().kernelAlignment == 0);
+}
+
+/// What a library, a call or anything unknown reads must be what it takes. Returns whether that
+/// makes buffers of views.
+bool FusionChoice::demandOperands(Operation *op) {
+  FusionClass kind = classes.lookup(op);
+  if ((kind != FusionClass::Library && kind != FusionClass::Opaque) ||
+      op->hasTrait<OpTrait::IsTerminator>())
+    return false;
+  bool changed = false;
+  auto demand = [&](unsigned operand) {
+    demandDense(op, operand);
+    changed = true;
   };
-  for (bool again = true; std::exchange(again, false);)
-    for (auto call : block.getOps<CallOp>())
-      for (unsigned i = 0; i < call->getNumOperands(); ++i)
-        if (!startsWell(call->getOperand(i))) {
-          demandDense(call, i);
-          again = true;
-        }
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    if (!takesView(op, op->getOperand(i)))
+      demand(i);
+  // Strided operands may not collapse into the library's dims; dense ones do.
+  if (kind == FusionClass::Library)
+    for (unsigned i = 0; i < op->getNumOperands() && !layoutOfLibrary(op); ++i)
+      if (Operation *view = op->getOperand(i).getDefiningOp();
+          view && !isRoot(view) && !view->hasTrait<OpTrait::ConstantLike>())
+        demand(i);
+  return changed;
+}
+
+/// Each output is a buffer of its own, written by its producer.
+void FusionChoice::demandOutputs(Operation *end) {
+  llvm::DenseSet<Value> returned;
+  for (unsigned i = 0; i < end->getNumOperands(); ++i) {
+    Value operand = end->getOperand(i);
+    Operation *def = operand.getDefiningOp();
+    if (!isa<RankedTensorType>(operand.getType()))
+      continue;
+    if (!returned.insert(operand).second)
+      dense.push_back({end, i});
+    else if (!def || !isRoot(def))
+      demandDense(end, i);
+  }
 }
 
 void FusionChoice::demandLayouts(Block &block) {
-  auto root = [&](Operation *op) { return isRoot(op); };
-  llvm::DenseSet<Value> returned;
   for (Operation &op : block) {
-    FusionClass kind = classes.lookup(&op);
-    if (kind == FusionClass::Library) {
-      for (unsigned i = 0; i < op.getNumOperands(); ++i)
-        if (!layoutOf(op.getOperand(i), root))
-          demandDense(&op, i);
-      // Strided operands may not collapse into the library's dims; dense ones do.
-      for (unsigned i = 0; i < op.getNumOperands() && !libraryLayout(target, &op, root); ++i)
-        if (Operation *view = op.getOperand(i).getDefiningOp();
-            view && !isRoot(view) && !view->hasTrait<OpTrait::ConstantLike>())
-          demandDense(&op, i);
+    demandOperands(&op);
+    if (classes.lookup(&op) == FusionClass::Library) {
       absorbConcat(&op);
       absorbPermutations(&op);
       absorbSums(&op);
-    } else if (kind == FusionClass::Opaque) {
-      bool isReturn = op.hasTrait<OpTrait::IsTerminator>();
-      for (unsigned i = 0; i < op.getNumOperands(); ++i) {
-        Value operand = op.getOperand(i);
-        auto type = dyn_cast<RankedTensorType>(operand.getType());
-        if (!type)
-          continue;
-        Operation *def = operand.getDefiningOp();
-        bool owned = def && isRoot(def);
-        if (isReturn) {
-          // Each output is a buffer of its own, written by its producer.
-          if (!owned && !returned.contains(operand))
-            demandDense(&op, i);
-          else if (returned.contains(operand))
-            dense.push_back({&op, i});
-          returned.insert(operand);
-          continue;
-        }
-        auto layout = layoutOf(operand, root);
-        if (!layout || !isRowMajor(type.getShape(), layout->strides))
-          demandDense(&op, i);
-      }
     }
   }
-  demandStarts(block);
+  demandOutputs(block.getTerminator());
+  // A view that became a buffer is where others begin, that read it through further views: of them
+  // some now have other strides, or another start.
+  for (bool again = true; std::exchange(again, false);)
+    for (Operation &op : block)
+      again |= demandOperands(&op);
 }
 
 Value FusionChoice::behindViews(Value value) const {
@@ -385,18 +394,27 @@ std::optional<FusionChoice::Obstacle> FusionChoice::whyApart(unsigned from, unsi
   return std::nullopt;
 }
 
-std::pair<Operation *, Cuts> FusionChoice::edgeTo(Operation *consumer, unsigned operand) const {
-  Cuts edge = cutsOf(consumer, operand);
-  Operation *producer = consumer->getOperand(operand).getDefiningOp();
-  while (producer && classes.lookup(producer) == FusionClass::Free &&
-         producer->getNumOperands() > 0) {
-    edge = intersect(edge, cutsOf(producer, 0));
-    producer = producer->getOperand(0).getDefiningOp();
-  }
-  if (!producer || classes.lookup(producer) != FusionClass::Kernel ||
-      cast<KernelOpInterface>(producer).getLibraryCall())
-    return {nullptr, edge};
-  return {producer, edge};
+Operation *FusionChoice::producerOf(Value operand) const {
+  Operation *producer = behindViews(operand).getDefiningOp();
+  bool isKernel = producer && classes.lookup(producer) == FusionClass::Kernel &&
+                  !cast<KernelOpInterface>(producer).getLibraryCall();
+  return isKernel ? producer : nullptr;
+}
+
+Cuts FusionChoice::cutsBetween(unsigned from, unsigned into) const {
+  Cuts cuts = intersect(groups[from].cuts, groups[into].cuts);
+  for (auto [maker, reader] : {std::pair(from, into), std::pair(into, from)})
+    for (Operation *op : groups[reader].ops)
+      for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+        Operation *producer = producerOf(op->getOperand(i));
+        if (!producer || groupOf.lookup(producer) != maker)
+          continue;
+        cuts = intersect(cuts, cutsOf(op, i));
+        for (Operation *view = op->getOperand(i).getDefiningOp(); view != producer;
+             view = view->getOperand(0).getDefiningOp())
+          cuts = intersect(cuts, cutsOf(view, 0));
+      }
+  return cuts;
 }
 
 /// Where all that a group makes is written as a view has it: the numbers of pieces of the view that
@@ -427,19 +445,14 @@ Cuts FusionChoice::cutsBehindView(Operation *view, Operation *producer) const {
 }
 
 void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
-  auto [producer, edge] = edgeTo(consumer, operand);
+  Operation *producer = producerOf(consumer->getOperand(operand));
   if (!producer)
     return;
   unsigned from = groupOf.lookup(producer), into = groupOf.lookup(consumer);
-  if (from == into) {
-    // Another edge between members: it must allow the cuts too.
-    groups[into].cuts = intersect(groups[into].cuts, edge);
-    return;
-  }
-  if (!areOfOneTime(producer, consumer) || isSharedNumber(producer, consumer) ||
+  if (from == into || !areOfOneTime(producer, consumer) || isSharedNumber(producer, consumer) ||
       joinsGradients(producer, consumer))
     return;
-  Cuts cuts = intersect(intersect(groups[from].cuts, groups[into].cuts), edge);
+  Cuts cuts = cutsBetween(from, into);
   Cuts others = cutsBehindView(consumer, producer);
   bool isPermuted = !others.empty() && others.back() > cuts.back();
   if (isPermuted)
@@ -457,12 +470,7 @@ std::optional<FusionChoice::Obstacle> FusionChoice::tryJoin(unsigned from, unsig
   // Numbers of pieces are of different things.
   if (groups[from].isPermuted || groups[into].isPermuted)
     return Obstacle{Limit::Order};
-  cuts = intersect(cuts, intersect(groups[from].cuts, groups[into].cuts));
-  for (auto [maker, reader] : {std::pair(from, into), std::pair(into, from)})
-    for (Operation *op : groups[reader].ops)
-      for (unsigned i = 0; i < op->getNumOperands(); ++i)
-        if (auto [producer, edge] = edgeTo(op, i); producer && groupOf.lookup(producer) == maker)
-          cuts = intersect(cuts, edge);
+  cuts = intersect(cuts, cutsBetween(from, into));
   std::optional<Obstacle> obstacle = whyApart(from, into, cuts);
   if (!obstacle)
     join(from, into, std::move(cuts));

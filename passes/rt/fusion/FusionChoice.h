@@ -162,8 +162,10 @@ private:
   void tryMerge(mlir::Operation *consumer, unsigned operand);
   /// Joins whole groups, in those of `cuts` that all edges between them allow.
   std::optional<Obstacle> tryJoin(unsigned from, unsigned into, Cuts cuts);
-  /// The kernel op behind views that makes an operand, if any, and the cuts that the edge allows.
-  std::pair<mlir::Operation *, Cuts> edgeTo(mlir::Operation *consumer, unsigned operand) const;
+  /// The kernel op behind views that makes an operand, or null.
+  mlir::Operation *producerOf(mlir::Value operand) const;
+  /// Those of two groups that all edges between them allow.
+  Cuts cutsBetween(unsigned from, unsigned into) const;
   Cuts cutsBehindView(mlir::Operation *view, mlir::Operation *producer) const;
   void join(unsigned from, unsigned into, Cuts cuts);
   std::optional<Obstacle> whyApart(unsigned from, unsigned into,
@@ -173,7 +175,9 @@ private:
   bool joinsGradients(mlir::Operation *producer, mlir::Operation *consumer) const;
   bool isRoot(mlir::Operation *op) const { return classes.lookup(op) != FusionClass::Free; }
   void demandDense(mlir::Operation *user, unsigned operand);
-  void demandStarts(mlir::Block &block);
+  bool takesView(mlir::Operation *op, mlir::Value operand) const;
+  bool demandOperands(mlir::Operation *op);
+  void demandOutputs(mlir::Operation *end);
   /// What `value` is a view of, or the constant that it is.
   mlir::Value behindViews(mlir::Value value) const;
   /// Uses through views. False as soon as `visit` is.

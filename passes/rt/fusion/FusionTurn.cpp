@@ -32,7 +32,7 @@ public:
       if (choice.classes.lookup(&op) == FusionClass::Kernel && isOfGradient(&op) &&
           !cast<KernelOpInterface>(op).getLibraryCall())
         for (unsigned i = 0; i < op.getNumOperands(); ++i)
-          if (Operation *producer = choice.edgeTo(&op, i).first;
+          if (Operation *producer = choice.producerOf(op.getOperand(i));
               producer && !producer->hasAttr(nn::kRoleAttr) && isOneTurn(producer, &op))
             tryJoin(producer, &op);
   }

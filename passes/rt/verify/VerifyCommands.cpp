@@ -74,8 +74,20 @@ private:
     return state == stateOf.end() ? root.getAsOpaquePointer() : state->second;
   }
 
+  /// The axis along which a state holds each process's coordinate, or null.
+  static StringAttr axisOfCoordinates(StateOp state) {
+    ArrayRef<PlacementDim> dims = state.getPlacement().getDims();
+    if (state.getKind() != BufferClass::Workspace || state.getPieces().size() != 1 ||
+        dims.size() != 1 || dims[0].parts.size() != 1 || dims[0].parts[0].axes.size() != 1)
+      return {};
+    bool holds =
+        state.getPieces()[0] == coordinatesPiece(state.getContext(), dims[0].parts[0].size);
+    return holds ? dims[0].parts[0].axes[0] : StringAttr();
+  }
+
   void placeStates() {
-    llvm::StringMap<SmallVector<Value, 1>> readers; // of a state, by its name
+    llvm::StringMap<SmallVector<Value, 1>> readers;       // of a state, by its name
+    llvm::StringMap<SmallVector<Value, 1>> ofCoordinates; // by axis
     llvm::DenseMap<Attribute, SmallVector<Value, 1>> constants;
     for (BlockArgument arg : spec.getArguments())
       if (auto name = spec.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr);
@@ -84,7 +96,7 @@ private:
     for (Operation *op : ops) {
       ElementsAttr value;
       if (auto coordinate = dyn_cast<CoordinateOp>(op))
-        readers[coordinateState(coordinate.getAxis())].push_back(coordinate.getResult());
+        ofCoordinates[coordinate.getAxis()].push_back(coordinate.getResult());
       else if (specKind(op) == SpecKind::Constant && matchPattern(op, m_Constant(&value)))
         constants[value].push_back(op->getResult(0));
     }
@@ -93,6 +105,9 @@ private:
       memory.write(state.getOffset().value_or(0), cast<MemRefType>(state.getLocal()), key);
       for (Value reader : readers.lookup(state.getSymName()))
         stateOf[reader] = key;
+      if (StringAttr axis = axisOfCoordinates(state))
+        for (Value reader : ofCoordinates.lookup(axis))
+          stateOf[reader] = key;
       // Numbers of devices and weights may happen to have a constant's value, too.
       bool isConstant = state.getKind() == BufferClass::Workspace &&
                         cast<MemRefType>(state.getLocal()).getShape() ==
@@ -173,7 +188,9 @@ private:
                                    << spec.getSymName();
       memory.write(inputs[next++].getBuffer(), content(arg));
     }
-    return success(next == inputs.size());
+    if (next < inputs.size())
+      return inputs[next].emitError() << "is the input of no argument of @" << spec.getSymName();
+    return success();
   }
 
   LogicalResult verifyOutputs() {

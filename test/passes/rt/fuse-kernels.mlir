@@ -456,3 +456,24 @@ func.func @sections(%x: tensor<8xf32>) -> tensor<8xf32> {
   %1 = nn.gelu %0 {dist.section = 1 : i64} : tensor<8xf32>
   return %1 : tensor<8xf32>
 }
+
+// What is read whole and transposed, too, is cut into no rows that both edges allow: its reader stays apart, whichever it
+// reads first.
+// CHECK-LABEL: func.func @whole_and_turned
+// CHECK-COUNT-2: rt.fusion kernel
+// CHECK: return
+// CHECK-LABEL: func.func @turned_and_whole
+// CHECK-COUNT-2: rt.fusion kernel
+// CHECK: return
+func.func @whole_and_turned(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  %p = nn.softmax %x dim = 1 : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %t = nn.transpose %p permutation = [1, 0] : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
+  %c = nn.add %p, %t : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  return %c : tensor<1024x1024xf32>
+}
+func.func @turned_and_whole(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  %p = nn.softmax %x dim = 1 : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %t = nn.transpose %p permutation = [1, 0] : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
+  %c = nn.add %t, %p : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  return %c : tensor<1024x1024xf32>
+}

@@ -55,3 +55,36 @@ func.func @shared(%x: tensor<4xf32>, %n: tensor<f32>) -> (tensor<f32>, tensor<f3
   %3 = nn.add %1, %2 {nn.role = "optimizer"} : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %3, %2, %0 : tensor<f32>, tensor<f32>, tensor<4xf32>
 }
+
+// Ways that part and meet again lead through one copy of each op; what only the sum reads is no copy.
+// CHECK-LABEL: func.func @diamonds
+// CHECK-COUNT-3: nn.mul
+// CHECK: nn.reduce sum
+// CHECK-COUNT-3: nn.mul
+// CHECK-NOT: nn.mul
+// CHECK: return
+// CHECK-LABEL: func.func @own_diamonds
+// CHECK-COUNT-3: nn.mul
+// CHECK-NOT: nn.mul
+// CHECK: return
+func.func @diamonds(%s: tensor<8xf32>, %w: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>) {
+  %0 = nn.mul %s, %w {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %1 = nn.add %0, %s {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %2 = nn.mul %1, %w {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %3 = nn.add %2, %1 {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %4 = nn.mul %3, %w {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %5 = nn.add %4, %3 {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %6 = nn.reduce sum %5 dims = [0] {nn.role = "optimizer"} : tensor<8xf32> -> tensor<f32>
+  %7 = nn.sub %w, %5 {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %6, %7 : tensor<f32>, tensor<8xf32>
+}
+func.func @own_diamonds(%s: tensor<8xf32>, %w: tensor<8xf32>) -> tensor<f32> {
+  %0 = nn.mul %s, %w {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %1 = nn.add %0, %s {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %2 = nn.mul %1, %w {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %3 = nn.add %2, %1 {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %4 = nn.mul %3, %w {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %5 = nn.add %4, %3 {nn.role = "optimizer"} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %6 = nn.reduce sum %5 dims = [0] {nn.role = "optimizer"} : tensor<8xf32> -> tensor<f32>
+  return %6 : tensor<f32>
+}

@@ -16,6 +16,17 @@ func.func private @p.spec(%x: tensor<64xf32>) attributes {rt.spec} {
 
 // -----
 
+rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  // expected-error @below {{is the input of no argument of @p.spec}}
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec() attributes {rt.spec} {
+  return
+}
+
+// -----
+
 // expected-error @below {{has 0 outputs, but @p.spec returns 1}}
 rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
   %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
