@@ -39,8 +39,8 @@ public:
         break;
     }
     if (choice.search.smallest)
-      attempt(problem.space, choice.search.smallest->bytes(),
-              "devices of " + explain::sizeText(double(choice.search.smallest->bytes())));
+      attempt(problem.space, choice.search.smallestBytes,
+              "devices of " + explain::sizeText(double(choice.search.smallestBytes)));
     liftLimits();
   }
 

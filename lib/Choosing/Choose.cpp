@@ -18,8 +18,9 @@ using namespace weft::choosing;
 
 namespace {
 
-/// A search in which no finalist fits is repeated with their memory as measured, so often.
-constexpr int kRounds = 3;
+/// A search in which no finalist fits is repeated with their memory as measured, so often; in
+/// the first ones that is held to say nothing of others.
+constexpr int kRounds = 5, kRoundsOfOne = 3;
 
 class Chooser {
 public:
@@ -33,10 +34,21 @@ public:
     if (llvm::Error wrong = find())
       return wrong;
     choice.compiledPrograms = sampler->compiled();
-    for (const auto &failure : sampler->failures())
-      if (llvm::none_of(choice.failures,
-                        [&](const auto &told) { return told.second == failure.second; }))
-        choice.failures.push_back({planner::textOf(failure.first), failure.second});
+    if (std::string error = sampler->stepError(); !error.empty()) {
+      program.getModule().emitError() << error;
+      return doesNotCompile();
+    }
+    for (const auto &failure : sampler->failures()) {
+      if (llvm::any_of(choice.failures,
+                       [&](const auto &told) { return told.second == failure.second; }))
+        continue;
+      auto [group, samples] = failure.first;
+      std::string what = planner::textOf(group);
+      if (samples < choice.batch)
+        what += ", " + std::to_string(samples) + " of " + std::to_string(choice.batch) +
+                " samples at once";
+      choice.failures.push_back({what, failure.second});
+    }
     if (!choice.isFound()) {
       relax(*problem, choice);
       return std::move(choice);
@@ -68,6 +80,7 @@ private:
   void describe(const Cluster &cluster) {
     const PhaseOptions &phases = program.options.phases;
     choice.model = question.model;
+    choice.objective = question.objective;
     choice.clusterName = cluster.name;
     choice.uncertainty = cluster.uncertainty;
     choice.deviceBytes = program.options.memoryLimit > 0 ? program.options.memoryLimit
@@ -131,7 +144,7 @@ private:
     choice.devices = problem->space.devices = devices;
     problem->space.ordersMatter =
         cluster.levels.size() > 1 && cluster.levels.front().devices < devices;
-    problem->options.memoryScale = 1;
+    problem->options.memoryScales = {};
   }
 
   llvm::Error find() {
@@ -151,19 +164,22 @@ private:
 
   /// Searches until a finalist fits as it is compiled, or nothing does.
   llvm::Error findOnDevices(Finalists &finalists) {
-    double &scale = problem->options.memoryScale;
+    planner::MemoryScales &scales = problem->options.memoryScales;
+    choice.space = problem->space;
     for (int round = 0; round < kRounds && !choice.isFound(); ++round) {
-      choice.space = problem->space;
+      scales.isSpread = round >= kRoundsOfOne;
       choice.search =
           planner::search(problem->space, problem->cluster, problem->models, problem->options);
+      // That nothing fits is sure of what was compiled.
+      if (choice.search.best.empty() && choice.search.smallest && !scales.isEmpty())
+        choice.search.best.push_back(*choice.search.smallest);
       if (choice.search.best.empty())
         break;
-      llvm::Expected<double> worst = finalists.judge(scale);
-      if (!worst)
-        return worst.takeError();
-      if (*worst == scale)
+      llvm::Expected<bool> learned = finalists.judge(scales);
+      if (!learned)
+        return learned.takeError();
+      if (!*learned)
         break;
-      scale = *worst;
     }
     return llvm::Error::success();
   }

@@ -22,7 +22,8 @@ void choosing::compareWithFolklore(const Problem &problem, Choice &choice) {
           !narrow.allowedSizes[size_t(Role::Tensor)].empty() ||
           !narrow.allowedSizes[size_t(Role::Stages)].empty())
         continue;
-      narrow.allowedSizes = {std::vector<int64_t>{stages}, {}, {tensor}};
+      narrow.allowedSizes[size_t(Role::Stages)] = {stages};
+      narrow.allowedSizes[size_t(Role::Tensor)] = {tensor};
       narrow.ordersMatter = false;
       narrow.schedules = {"1f1b"};
       if (narrow.allowedZero.empty())

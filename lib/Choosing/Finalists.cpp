@@ -143,14 +143,15 @@ private:
   std::future<llvm::Expected<Judgement>> running;
 };
 
-llvm::Expected<double> Finalists::judge(double scale) {
+llvm::Expected<bool> Finalists::judge(planner::MemoryScales &scales) {
   std::vector<Candidate> all = listed();
   SecondAhead second(*this, all);
-  return judge(all, second, scale);
+  return judge(all, second, scales);
 }
 
-llvm::Expected<double> Finalists::judge(ArrayRef<Candidate> all, SecondAhead &second,
-                                        double scale) {
+llvm::Expected<bool> Finalists::judge(ArrayRef<Candidate> all, SecondAhead &second,
+                                      planner::MemoryScales &scales) {
+  bool hasLearned = false;
   size_t judged = 0;
   std::map<std::string, size_t> judgedOf;
   for (auto [index, listed] : llvm::enumerate(all)) {
@@ -180,8 +181,10 @@ llvm::Expected<double> Finalists::judge(ArrayRef<Candidate> all, SecondAhead &se
     choice.finalists.push_back(
         {candidate, evaluation.prediction.seconds(), evaluation.memoryBytes(), evaluation.fits()});
     if (!evaluation.fits()) {
-      scale = std::max(scale, double(evaluation.memoryBytes()) /
-                                  double(std::max<int64_t>(1, candidate.bytes())));
+      double scale =
+          double(evaluation.memoryBytes()) / double(std::max<int64_t>(1, candidate.bytes()));
+      hasLearned |= scale > scales.of(candidate.layout);
+      scales.note(candidate.layout, scale);
       continue;
     }
     choice.parameters = evaluation.parameters;
@@ -190,7 +193,7 @@ llvm::Expected<double> Finalists::judge(ArrayRef<Candidate> all, SecondAhead &se
   }
   if (choice.isFound())
     countTies();
-  return scale;
+  return hasLearned;
 }
 
 void Finalists::countTies() {

@@ -17,9 +17,10 @@ public:
       : program(program), configured(configured), question(question), choice(choice) {}
 
   /// Of what `choice.search` found, as many as must be: those that fit and those that do not, and
-  /// the choice, if there is one. Returns the most by which memory exceeded the account's, at least
-  /// `scale`. An error is a Failure (weft/Choosing/Failure.h), but for what the compiler refuses.
-  llvm::Expected<double> judge(double scale);
+  /// the choice, if there is one. Notes by how much memory exceeded the account's in `scales`, and
+  /// returns whether any of that is news. An error is a Failure (weft/Choosing/Failure.h), but for
+  /// what the compiler refuses.
+  llvm::Expected<bool> judge(planner::MemoryScales &scales);
 
 private:
   std::vector<planner::Candidate> listed() const;
@@ -37,8 +38,8 @@ private:
   /// Whether seconds may be spent on an evaluation.
   using Deserves = llvm::function_ref<bool(const Evaluation &)>;
   class SecondAhead;
-  llvm::Expected<double> judge(llvm::ArrayRef<planner::Candidate> all, SecondAhead &second,
-                               double scale);
+  llvm::Expected<bool> judge(llvm::ArrayRef<planner::Candidate> all, SecondAhead &second,
+                             planner::MemoryScales &scales);
   llvm::Expected<Judgement> evaluateQuietly(planner::Candidate candidate, Deserves deserves) const;
   llvm::Expected<Judgement> evaluateAsCut(const planner::Candidate &candidate,
                                           Deserves deserves) const;

@@ -33,6 +33,13 @@ std::optional<Loss> choosing::lossOf(const Candidate &loser, const Candidate &ch
   return Loss{Loss::Part(most), mine[most] - its[most]};
 }
 
+double choosing::excess(const Candidate &candidate, const Candidate &best,
+                        planner::Objective objective) {
+  if (objective == planner::Objective::Memory)
+    return double(candidate.bytes()) / double(std::max<int64_t>(1, best.bytes())) - 1;
+  return candidate.prediction.seconds() / best.prediction.seconds() - 1;
+}
+
 std::vector<Use> choosing::usesOf(const Choice &choice) {
   std::vector<Use> uses;
   auto add = [&](const char *what, bool isAsked, llvm::function_ref<bool(const Layout &)> has) {
@@ -40,15 +47,13 @@ std::vector<Use> choosing::usesOf(const Choice &choice) {
       return;
     if (isAsked)
       return uses.push_back({what, std::nullopt, isAsked});
-    const Candidate *best = nullptr;
+    std::optional<double> least;
     for (const Candidate &other : choice.search.kinds)
-      if (!has(other.layout) &&
-          (!best || other.prediction.picoseconds < best->prediction.picoseconds))
-        best = &other;
-    std::optional<double> slowdown;
-    if (best)
-      slowdown = best->prediction.seconds() / choice.compared.prediction.seconds() - 1;
-    uses.push_back({what, slowdown});
+      if (!has(other.layout)) {
+        double more = excess(other, choice.compared, choice.objective);
+        least = std::min(more, least.value_or(more));
+      }
+    uses.push_back({what, least});
   };
   auto addAxis = [&](const char *what, Role role) {
     bool isAsked =

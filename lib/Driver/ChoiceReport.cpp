@@ -98,11 +98,15 @@ private:
     for (const choosing::Use &use : choosing::usesOf(it)) {
       if (use.isAsked)
         add(use.what + " as was asked");
-      else if (!use.slowdown)
+      else if (!use.excess)
         add("nothing that was found without " + use.what + " fits");
+      else if (it.objective == planner::Objective::Memory)
+        add("without " + use.what +
+            (*use.excess < 0.005 ? " no more memory"
+                                 : " " + percent(*use.excess) + " more memory"));
       else
         add("without " + use.what +
-            (*use.slowdown < 0.005 ? " no slower" : " " + percent(*use.slowdown) + " slower"));
+            (*use.excess < 0.005 ? " no slower" : " " + percent(*use.excess) + " slower"));
     }
     if (it.ties > 0)
       add(std::to_string(it.ties) + (it.ties == 1 ? " other is" : " others are") +
@@ -168,12 +172,18 @@ private:
           << " layouts\n";
       return;
     }
-    double best = it.search.best.front().prediction.seconds();
-    double gap = it.compared.prediction.seconds() / best - 1;
-    out << "by the account none of " << it.search.layouts << " layouts that fit is faster than "
-        << timeText(best) << "; this one, " << timeText(it.compared.prediction.seconds())
-        << " by it, is within " << llvm::format("%.1f", gap * 100) << " % (" << it.search.simulated
-        << " simulated, " << it.compiledPrograms << " small programs compiled)\n";
+    const bool ofTime = it.objective == planner::Objective::Time;
+    auto textOf = [&](const Candidate &candidate) {
+      return ofTime ? timeText(candidate.prediction.seconds())
+                    : sizeText(double(candidate.bytes()));
+    };
+    const Candidate &best = it.search.best.front();
+    double gap = choosing::excess(it.compared, best, it.objective);
+    out << "by the account none of " << it.search.layouts << " layouts that fit "
+        << (ofTime ? "is faster than " : "needs less than ") << textOf(best) << "; this one, "
+        << textOf(it.compared) << " by it, is within " << llvm::format("%.1f", gap * 100) << " % ("
+        << it.search.simulated << " simulated, " << it.compiledPrograms
+        << " small programs compiled)\n";
   }
 
   void printMisfit() {
@@ -181,7 +191,7 @@ private:
     out << "nothing";
     if (it.search.smallest)
       out << ": of " << it.search.layouts << " layouts " << it.search.smallest->layout.text()
-          << " needs least, " << sizeText(double(it.search.smallest->bytes())) << " of "
+          << " needs least, " << sizeText(double(it.search.smallestBytes)) << " of "
           << sizeText(double(it.deviceBytes));
     else if (it.search.layouts == 0)
       out << ": no layout of " << it.devices << " devices divides a batch of " << it.batch
@@ -279,7 +289,11 @@ void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
       json.attribute("memory_is_exact", it.evaluation.isExact);
       json.attribute("parameters", it.parameters);
       json.attribute("state_bytes", it.stateBytes);
-      json.attribute("bound_seconds", it.search.best.front().prediction.seconds());
+      const Candidate &best = it.search.best.front();
+      if (it.objective == planner::Objective::Time)
+        json.attribute("bound_seconds", best.prediction.seconds());
+      else
+        json.attribute("bound_bytes", best.bytes());
     }
     json.attribute("layouts", it.search.layouts);
     json.attribute("simulated", it.search.simulated);

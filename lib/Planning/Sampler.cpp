@@ -155,36 +155,45 @@ const Compilation *Sampler::graph(Parts parts, Size size) {
 }
 
 /// The lead program, with what each mode of recomputation marks.
-const Compilation *Sampler::stepped(Parts parts, Size size) {
+const Sampler::Made &Sampler::stepped(Parts parts, Size size) {
   auto [found, isNew] = steps.try_emplace({parts, size});
-  if (const Compilation *from = isNew ? graph(parts, size) : nullptr)
+  if (!isNew)
+    return found->second;
+  FirstError said(imported.getContext());
+  std::optional<Compilation> &program = found->second.program;
+  if (const Compilation *from = graph(parts, size))
     for (Recompute mode : kUniformRecompute) {
       Compilation made = from->clone();
       made.options.phases.recompute = mode;
       made.options.phases.mesh = {};
       if (failed(made.runTo(Phase::Step))) {
-        found->second.reset();
+        program.reset();
         break;
       }
-      if (found->second) {
-        noteMarks(found->second->getModule(), made.getModule(), mode);
+      if (program) {
+        noteMarks(program->getModule(), made.getModule(), mode);
         continue;
       }
       account::keepLeadProgram(made.getModule());
-      found->second.emplace(std::move(made));
+      program.emplace(std::move(made));
       if (!imported.options.phases.train)
         break;
     }
-  return found->second ? &*found->second : nullptr;
+  found->second.error = said.text;
+  return found->second;
+}
+
+std::string Sampler::stepError() const {
+  bool none = llvm::none_of(steps, [](const auto &one) { return one.second.program.has_value(); });
+  return none && !steps.empty() ? steps.begin()->second.error : "";
 }
 
 /// All programs of a group with one number of samples, which are compiled beside others.
 struct Sampler::Work {
   Group group;
   int64_t samples = 0;
-  std::map<Size, const Compilation *> stepped; ///< null: there is none, for this reason
-  std::string stepError;
-  std::map<Size, Sharded> *sharded = nullptr; ///< empty: to be made
+  std::map<Size, const Made *> stepped;
+  std::map<Size, Made> *sharded = nullptr; ///< empty: to be made
   std::optional<Pair> pair;
   int64_t programs = 0;
   std::string error;
@@ -195,13 +204,13 @@ struct Sampler::Work {
 void Sampler::shard(Work &work) const {
   AxisSearchMemory memory;
   for (auto [size, from] : work.stepped)
-    work.sharded->emplace(size,
-                          from ? shard(work, size, memory) : Sharded{std::nullopt, work.stepError});
+    work.sharded->emplace(size, from->program ? shard(work, size, memory)
+                                              : Made{std::nullopt, from->error});
 }
 
-Sampler::Sharded Sampler::shard(const Work &work, Size size, AxisSearchMemory &memory) const {
+Sampler::Made Sampler::shard(const Work &work, Size size, AxisSearchMemory &memory) const {
   FirstError said(imported.getContext());
-  Compilation made = work.stepped.at(size)->clone();
+  Compilation made = work.stepped.at(size)->program->clone();
   PhaseOptions &phases = made.options.phases;
   if (work.group.tensor > 1)
     phases.mesh = *Mesh::parse("tp=" + std::to_string(work.group.tensor));
@@ -250,7 +259,7 @@ llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_
 
 /// Nothing for the reason in `work.error`.
 std::optional<Sample> Sampler::sample(Work &work, Size size) const {
-  const Sharded &from = work.sharded->at(size);
+  const Made &from = work.sharded->at(size);
   if (!from.program) {
     work.error = from.error;
     return std::nullopt;
@@ -300,10 +309,8 @@ void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
     work.sharded = &shardeds[{group.tensor, group.sequenceParallel, samples}];
     if (!work.sharded->empty())
       continue;
-    FirstError said(imported.getContext());
     for (Size size : sizes())
-      work.stepped[size] = stepped(hasStatistics ? wholeBatch / samples : 1, size);
-    work.stepError = said.text;
+      work.stepped[size] = &stepped(hasStatistics ? wholeBatch / samples : 1, size);
   }
   MLIRContext &context = imported.getContext();
   context.loadAllAvailableDialects(); // which threads must not do
@@ -311,7 +318,7 @@ void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
   for (Work &work : all) {
     programs += work.programs;
     if (!work.pair)
-      errors.try_emplace(group, work.error);
+      errors.try_emplace({group, work.samples}, work.error);
     exacts[{group, work.samples}] = std::move(work.pair);
   }
 }
@@ -327,7 +334,7 @@ ModelAccount Sampler::modelOf(const Pair &pair) const {
 }
 
 std::optional<ModelAccount> Sampler::find(const Group &group, int64_t samples) {
-  if (errors.count(group))
+  if (hopeless.count(group))
     return std::nullopt;
   // Two sizes with microbatches, so that gradients are added up, and not of one sample, which has
   // dimensions of 1 that others do not.
@@ -346,8 +353,12 @@ std::optional<ModelAccount> Sampler::find(const Group &group, int64_t samples) {
       if (auto fewer = line(&Pair::first), more = line(&Pair::second); fewer && more)
         return modelOf({std::move(*fewer), std::move(*more)});
   }
-  const Pair *pair = errors.count(group) ? nullptr : exact(group, samples);
-  return pair ? std::optional<ModelAccount>(modelOf(*pair)) : std::nullopt;
+  if (const Pair *pair = exact(group, samples))
+    return modelOf(*pair);
+  // A program that cannot be cut into microbatches may have all samples at once.
+  if (!exact(group, wholeBatch))
+    hopeless.insert(group);
+  return std::nullopt;
 }
 
 const ModelAccount *Sampler::of(const Group &group, int64_t samples) {

@@ -56,6 +56,7 @@ struct Choice {
   bool trains = false;
   int64_t devices = 1, batch = 1, blocks = 0, parameters = 0, stateBytes = 0, deviceBytes = 0;
 
+  planner::Objective objective = planner::Objective::Time;
   /// The choice: its layout, and what it costs as weft-plan --evaluate says. Nothing fits: none.
   std::optional<planner::Layout> layout;
   Evaluation evaluation;

@@ -15,12 +15,16 @@ struct Loss {
 /// By the account; nothing if it loses nowhere.
 std::optional<Loss> lossOf(const planner::Candidate &loser, const planner::Candidate &choice);
 
+/// By what share of `best` the account of `candidate` has more of the objective.
+double excess(const planner::Candidate &candidate, const planner::Candidate &best,
+              planner::Objective objective);
+
 /// What an axis of a choice, or its ZeRO, is good for.
 struct Use {
   std::string what;
-  /// By how much the best that was found without it is slower by the account, as a share; nothing
-  /// if none fits.
-  std::optional<double> slowdown;
+  /// By how much the best that was found without it is slower by the account, or larger where the
+  /// objective is memory, as a share; nothing if none fits.
+  std::optional<double> excess;
   bool isAsked = false; ///< by the user, so that nothing without it was looked at
 };
 /// One for each means that a choice has.

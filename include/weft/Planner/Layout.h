@@ -59,7 +59,7 @@ struct Space {
   bool trains = true;
   /// Blocks that stages can be made of; fewer than 2: no stages.
   int64_t blocks = 0;
-  /// The most devices that weights are split over.
+  /// The most devices that weights are split over, where `allowedSizes` does not say.
   int64_t mostTensor = 64;
   /// Whether another order of axes has other links: not where all devices have the same.
   bool ordersMatter = true;

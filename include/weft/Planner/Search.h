@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <tuple>
 
 namespace weft::planner {
 
@@ -38,12 +39,34 @@ public:
 /// What is to be least.
 enum class Objective { Time, Memory };
 
+/// How many times what their account says layouts need, as far as some were compiled.
+class MemoryScales {
+public:
+  void note(const Layout &layout, double scale);
+  /// Of one on the same mesh in as many microbatches what is known; of others 1, or what is known
+  /// of one of its kind where `isSpread`.
+  double of(const Layout &layout) const;
+  bool isEmpty() const { return scales.empty(); }
+
+  bool isSpread = false;
+
+private:
+  struct Alike {
+    std::array<int64_t, kRoleCount> sizes;
+    int64_t microbatches;
+    bool operator<(const Alike &other) const {
+      return std::tie(sizes, microbatches) < std::tie(other.sizes, other.microbatches);
+    }
+  };
+  std::map<Alike, double> scales;
+  std::map<unsigned, double> ofKinds;
+};
+
 struct Options {
   Objective objective = Objective::Time;
-  /// What a device has, and by how much figures of memory may be too low or high: a layout fits if
-  /// its bytes times `memoryScale` are at most `deviceBytes`.
+  /// What a device has: a layout fits if its bytes, times its scale, are at most this.
   int64_t deviceBytes = 0;
-  double memoryScale = 1;
+  MemoryScales memoryScales;
   /// So many of the best are wanted.
   size_t wanted = 16;
   /// At most so many layouts are simulated; then the best so far are returned. Nothing: kBudget, or
@@ -80,8 +103,9 @@ struct Result {
   /// The best of each kind (kindOf), in the order of their times; of what was not looked at because
   /// it cannot be among the best, there may be better ones.
   std::vector<Candidate> kinds;
-  /// If nothing fits: what needs least.
+  /// If nothing fits: what needs least, and how much that is, as far as is known.
   std::optional<Candidate> smallest;
+  int64_t smallestBytes = 0;
   Unpriced unpriced;
   /// Of all layouts of the space, those that were simulated; the rest cannot be better, or fit.
   int64_t layouts = 0, simulated = 0;

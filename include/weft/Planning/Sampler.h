@@ -38,8 +38,13 @@ public:
   int64_t compiled() const { return programs; }
 
   const planner::ModelAccount *of(const planner::Group &group, int64_t samples) override;
-  /// Groups that have no programs, and the first error of each one's compilation.
-  const std::map<planner::Group, std::string> &failures() const { return errors; }
+  /// What has no programs, the group and the number of samples, and the first error of each one's
+  /// compilation.
+  const std::map<std::pair<planner::Group, int64_t>, std::string> &failures() const {
+    return errors;
+  }
+  /// Why the model itself does not compile as it is to be trained or run; "" if it does.
+  std::string stepError() const;
 
 private:
   using Parts = int64_t; ///< microbatches whose statistics are apart; 1 if there are none
@@ -50,17 +55,17 @@ private:
   Size fewerBlocks(Recompute recompute) const;
   void keepBlocksOf(Compilation &program, Size size) const;
   const Compilation *graph(Parts parts, Size size);
-  const Compilation *stepped(Parts parts, Size size);
   /// A program, or why there is none.
-  struct Sharded {
+  struct Made {
     std::optional<Compilation> program;
     std::string error;
   };
+  const Made &stepped(Parts parts, Size size);
   /// With fewer and with more blocks; without blocks the same program twice.
   using Pair = std::pair<planner::Sample, planner::Sample>;
   struct Work;
   void shard(Work &work) const;
-  Sharded shard(const Work &work, Size size, AxisSearchMemory &memory) const;
+  Made shard(const Work &work, Size size, AxisSearchMemory &memory) const;
   void compile(Work &work) const;
   std::optional<planner::Sample> sample(Work &work, Size size) const;
   void make(const planner::Group &group, llvm::ArrayRef<int64_t> numbersOfSamples);
@@ -76,12 +81,13 @@ private:
   int64_t wholeBatch = 1, blockCount = 0, programs = 0, borderElements = 0;
   llvm::StringMap<unsigned> partsOf;
   std::map<std::pair<Parts, Size>, std::optional<Compilation>> graphs;
-  std::map<std::pair<Parts, Size>, std::optional<Compilation>> steps;
+  std::map<std::pair<Parts, Size>, Made> steps;
   /// By all of a group but what it recomputes, which placements do not depend on.
-  std::map<std::tuple<int64_t, bool, int64_t>, std::map<Size, Sharded>> shardeds;
+  std::map<std::tuple<int64_t, bool, int64_t>, std::map<Size, Made>> shardeds;
   std::map<std::pair<planner::Group, int64_t>, std::optional<Pair>> exacts;
   std::map<std::pair<planner::Group, int64_t>, std::unique_ptr<planner::ModelAccount>> accounts;
-  std::map<planner::Group, std::string> errors;
+  std::map<std::pair<planner::Group, int64_t>, std::string> errors;
+  std::set<planner::Group> hopeless; // no number of samples compiles
 };
 
 } // namespace weft

@@ -24,6 +24,9 @@ namespace {
 constexpr size_t kRound = 16;
 /// Where there are at most so many orders, of a rank and of all, all are tried.
 constexpr double kFewMixes = 100000, kFewOrders = 2000000;
+/// Microbatches of more have too many mixes: without D they are the three-dimensional Catalan
+/// numbers (https://oeis.org/A005789), 87,516 of 6 and 1,385,670 of 7.
+constexpr int32_t kFewMixed = 6;
 /// Where a pipeline has at most so many microbatches, summed over its chunks, so many starts are
 /// tried after all else: a tenth of a second.
 constexpr size_t kFewSlots = 16;
@@ -192,7 +195,8 @@ private:
   /// k of the ones it reads have, which is not later than in the old order; so no start is later.
   /// Memory depends on the kinds alone.
   bool tryAllOrders() {
-    if (request.chunksPerRank != 1 || size_t(request.ranks) != place.size())
+    if (request.chunksPerRank != 1 || size_t(request.ranks) != place.size() ||
+        request.microbatches > kFewMixed)
       return false;
     std::vector<std::vector<Kind>> mixes;
     std::vector<Kind> mix;

@@ -113,7 +113,8 @@ public:
     for (int64_t stages : divisorsOf(space.devices))
       for (int64_t tensor : divisorsOf(space.devices / stages)) {
         layout.sizes = {stages, space.devices / stages / tensor, tensor};
-        if (tensor <= space.mostTensor && (stages == 1 || stages <= space.blocks) &&
+        bool isAsked = !space.allowedSizes[size_t(Role::Tensor)].empty();
+        if ((isAsked || tensor <= space.mostTensor) && (stages == 1 || stages <= space.blocks) &&
             space.batch % layout.size(Role::Data) == 0 && areAllowed(layout.sizes))
           found.push_back(layout);
       }

@@ -67,8 +67,8 @@ public:
     return space.batch / layout.size(Role::Data) / layout.microbatches;
   }
 
-  bool fits(int64_t bytes) const {
-    return double(bytes) * options.memoryScale <= double(options.deviceBytes);
+  bool fits(const Layout &layout, int64_t bytes) const {
+    return double(bytes) * options.memoryScales.of(layout) <= double(options.deviceBytes);
   }
 
 private:
@@ -91,7 +91,7 @@ public:
   }
 
   Result run() {
-    while (!groups.empty()) {
+    while (!groups.empty() && result.isComplete) {
       auto next = nextGroup();
       if (next == groups.end())
         break;
@@ -100,6 +100,8 @@ public:
       known.insert(next->first);
       groups.erase(next);
     }
+    if (result.best.empty())
+      findSmallest();
     for (const auto &[kind, candidate] : kinds)
       result.kinds.push_back(candidate);
     std::sort(result.kinds.begin(), result.kinds.end(),
@@ -200,7 +202,7 @@ private:
   }
 
   bool mayFit(const Layout &layout, const Known &from) {
-    return simulations.fits(bounds.bytes(layout, from));
+    return simulations.fits(layout, bounds.bytes(layout, from));
   }
 
   struct Open {
@@ -210,16 +212,16 @@ private:
   };
 
   void explore(const Group &group, const std::vector<Layout> &layouts) {
-    std::vector<Open> open, tooLarge;
+    std::vector<Open> open;
     for (const Layout &layout : layouts) {
       Known from;
       from.model = models.of(group, simulations.samplesOf(layout));
       if (!from.model)
         continue;
-      bool fits = options.isExhaustive || mayFit(layout, from);
-      (fits ? open : tooLarge)
-          .push_back(
-              {fits ? boundOf(layout, from) : bounds.bytes(layout, from), &layout, from.model});
+      if (options.isExhaustive || mayFit(layout, from))
+        open.push_back({boundOf(layout, from), &layout, from.model});
+      else if (result.best.empty())
+        tooLarge.push_back({needOf(layout, bounds.bytes(layout, from)), layout, from.model});
     }
     auto byBound = [](const Open &a, const Open &b) {
       return std::make_tuple(a.bound, std::cref(*a.layout)) <
@@ -235,13 +237,23 @@ private:
       }
       take(next);
     }
-    // What needs least, where nothing fits.
-    if (!result.best.empty() || tooLarge.empty())
-      return;
-    const Open &least = *std::min_element(tooLarge.begin(), tooLarge.end(), byBound);
-    if (!result.smallest || least.bound < result.smallest->bytes())
-      if (std::optional<Candidate> candidate = simulate(least))
+  }
+
+  /// What needs least, as nothing fits.
+  void findSmallest() {
+    std::sort(tooLarge.begin(), tooLarge.end(), [](const Misfit &a, const Misfit &b) {
+      return std::tie(a.bytes, a.layout) < std::tie(b.bytes, b.layout);
+    });
+    for (const Misfit &next : tooLarge) {
+      if (result.smallest && next.bytes >= needOf(*result.smallest))
+        return;
+      if (result.simulated++ >= options.mostSimulated()) {
+        result.isComplete = false;
+        return;
+      }
+      if (auto candidate = simulations.run(next.layout, *next.model, result.unpriced))
         noteSmall(*candidate);
+    }
   }
 
   bool isWantedOfKind(const Open &open) const {
@@ -250,8 +262,16 @@ private:
   }
 
   void noteSmall(const Candidate &candidate) {
-    if (!result.smallest || candidate.bytes() < result.smallest->bytes())
+    if (!result.smallest || needOf(candidate) < needOf(*result.smallest))
       result.smallest = candidate;
+    result.smallestBytes = needOf(*result.smallest);
+  }
+
+  int64_t needOf(const Layout &layout, int64_t bytes) const {
+    return int64_t(double(bytes) * options.memoryScales.of(layout));
+  }
+  int64_t needOf(const Candidate &candidate) const {
+    return needOf(candidate.layout, candidate.bytes());
   }
 
   std::optional<Candidate> simulate(const Open &open) {
@@ -263,7 +283,7 @@ private:
     if (!candidate)
       return;
     ++result.simulated;
-    if (!simulations.fits(candidate->bytes()))
+    if (!simulations.fits(candidate->layout, candidate->bytes()))
       return noteSmall(*candidate);
     auto [kind, isNew] = kinds.try_emplace(kindOf(*open.layout), *candidate);
     if (!isNew && isBetter(*candidate, kind->second))
@@ -284,10 +304,30 @@ private:
   std::set<Group> known;
   std::map<std::pair<Group, Group>, int64_t> groupBounds;
   std::map<unsigned, Candidate> kinds;
+  /// What need not be simulated to know that it does not fit, while nothing does.
+  struct Misfit {
+    int64_t bytes; // at least
+    Layout layout;
+    const ModelAccount *model;
+  };
+  std::vector<Misfit> tooLarge;
   Result result;
 };
 
 } // namespace
+
+void MemoryScales::note(const Layout &layout, double scale) {
+  for (double *known : {&scales.try_emplace({layout.sizes, layout.microbatches}, 1).first->second,
+                        &ofKinds.try_emplace(kindOf(layout), 1).first->second})
+    *known = std::max(*known, scale);
+}
+
+double MemoryScales::of(const Layout &layout) const {
+  if (auto found = scales.find({layout.sizes, layout.microbatches}); found != scales.end())
+    return found->second;
+  auto found = ofKinds.find(kindOf(layout));
+  return isSpread && found != ofKinds.end() ? found->second : 1;
+}
 
 Result planner::search(const Space &space, const Cluster &cluster, Models &models,
                        const Options &options) {

@@ -40,19 +40,19 @@ TEST(Reasons, AnAxisIsGoodForWhatTheBestWithoutItLoses) {
   std::vector<Use> uses = usesOf(choice);
   ASSERT_EQ(uses.size(), 1u);
   EXPECT_EQ(uses[0].what, "tp");
-  EXPECT_FALSE(uses[0].slowdown);
+  EXPECT_FALSE(uses[0].excess);
 
   choice.search.kinds.push_back(candidateOf(1, 140));
   choice.search.kinds.push_back(candidateOf(1, 125));
   uses = usesOf(choice);
-  ASSERT_TRUE(uses.size() == 1 && uses[0].slowdown);
-  EXPECT_NEAR(*uses[0].slowdown, 0.25, 1e-12);
+  ASSERT_TRUE(uses.size() == 1 && uses[0].excess);
+  EXPECT_NEAR(*uses[0].excess, 0.25, 1e-12);
 
   // Nothing else was looked at.
   choice.space.allowedSizes[size_t(planner::Role::Tensor)] = {2};
   uses = usesOf(choice);
   ASSERT_EQ(uses.size(), 1u);
-  EXPECT_TRUE(uses[0].isAsked && !uses[0].slowdown);
+  EXPECT_TRUE(uses[0].isAsked && !uses[0].excess);
 }
 
 } // namespace
