@@ -116,8 +116,7 @@ private:
   /// bias, hands it on, unless it is the end.
   llvm::SetVector<StringAttr> readersOf(Value value, StringRef maker) {
     SmallVector<OpOperand *> uses;
-    llvm::SmallPtrSet<Operation *, 8> passed;
-    collectUses(value, maker, passed, uses);
+    collectUses(value, maker, uses);
     llvm::sort(uses, [](OpOperand *a, OpOperand *b) {
       return a->getOwner() == b->getOwner() ? a->getOperandNumber() < b->getOperandNumber()
                                             : a->getOwner()->isBeforeInBlock(b->getOwner());
@@ -133,17 +132,27 @@ private:
     return readers;
   }
 
-  static void collectUses(Value value, StringRef maker, llvm::SmallPtrSetImpl<Operation *> &passed,
-                          SmallVectorImpl<OpOperand *> &uses) {
-    for (OpOperand &use : value.getUses()) {
-      Operation *op = use.getOwner();
-      bool isReturn = op->hasTrait<OpTrait::IsTerminator>();
-      if (isReturn || (!isa<ReshardOp>(op) && nodeName(op) != maker))
-        uses.push_back(&use);
-      else if (passed.insert(op).second)
-        for (Value result : op->getResults())
-          collectUses(result, maker, passed, uses);
-    }
+  static void collectUses(Value value, StringRef maker, SmallVectorImpl<OpOperand *> &uses) {
+    // A node that was written out, as one of many steps, is its own reader.
+    constexpr size_t kMostPassed = 64;
+    llvm::SetVector<Operation *> passed;
+    auto look = [&](Value at) {
+      for (OpOperand &use : at.getUses()) {
+        Operation *op = use.getOwner();
+        bool isReturn = op->hasTrait<OpTrait::IsTerminator>();
+        if (passed.contains(op))
+          continue;
+        if (isReturn || passed.size() == kMostPassed ||
+            (!isa<ReshardOp>(op) && nodeName(op) != maker))
+          uses.push_back(&use);
+        else
+          passed.insert(op);
+      }
+    };
+    look(value);
+    for (size_t i = 0; i < passed.size(); ++i)
+      for (Value result : passed[i]->getResults())
+        look(result);
   }
 
   StringRef roleOfMove(Value origin) {

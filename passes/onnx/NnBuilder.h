@@ -154,6 +154,8 @@ public:
     return x ? compare(kind, x, fullLike(x, y)) : x;
   }
   Value select(Value condition, Value onTrue, Value onFalse);
+  /// The root of a sum of squares. Its gradient where all are zero is zero, as of PyTorch's norms.
+  Value rootOfSquares(Value sum);
   /// Nothing if the type is already that.
   Value cast(Value x, Type element);
 

@@ -22,6 +22,15 @@ Value NnBuilder::select(Value condition, Value onTrue, Value onFalse) {
                             broadcastTo(onFalse, *shape));
 }
 
+Value NnBuilder::rootOfSquares(Value sum) {
+  if (!sum)
+    return sum;
+  Value isZero = compare(nn::CompareKind::Eq, sum, 0.0);
+  // The root, which has no slope there, sees no zero.
+  Value root = unary<nn::SqrtOp>(select(isZero, fullLike(sum, 1), sum));
+  return root ? select(isZero, fullLike(root, 0), root) : root;
+}
+
 Value NnBuilder::cast(Value x, Type element) {
   if (!x || elementOf(x) == element)
     return x;

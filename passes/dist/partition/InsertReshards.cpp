@@ -309,7 +309,8 @@ private:
     op->removeAttr(kStepPartAttr);
     Placement each = wanted;
     for (const PartialAxis &entry : placementOf(result).partial)
-      if (mesh.getValue().isTemporal(entry.axis))
+      if (mesh.getValue().isTemporal(entry.axis) &&
+          !llvm::is_contained(wanted.usedAxes(), entry.axis))
         each.partial.push_back(entry);
     if (!part || each == wanted || each == placementOf(result))
       return result;

@@ -14,6 +14,12 @@ weft::dist::AlikeKey weft::dist::alikeKey(Operation *op, ArrayRef<const void *> 
   };
   append(op->getOperandTypes());
   append(op->getResultTypes());
+  // What adds to zeros has other rules than what adds to anything else.
+  for (Value operand : op->getOperands()) {
+    Operation *maker = operand.getDefiningOp();
+    bool isConstant = maker && maker->hasTrait<OpTrait::ConstantLike>();
+    parts.push_back(isConstant ? maker->getPropertiesAsAttribute().getAsOpaquePointer() : nullptr);
+  }
   llvm::append_range(parts, more);
   AlikeKey key;
   key.append(

@@ -36,9 +36,13 @@ static Results pRelu(NodeContext &n) {
   return {whereNegative(n.b, x, n.b.mul(x, n.b.broadcastTo(slope, n.b.shapeOf(x))), x)};
 }
 
+/// e^x - 1 where x is negative, and elsewhere no e^x that overflows, by which a gradient of zero
+/// would be multiplied.
+static Value expm1OfNegative(NnBuilder &b, Value x) { return b.unary<nn::Expm1Op>(b.min(x, 0.0)); }
+
 /// x, or alpha (e^x - 1) where x is negative.
 Value weft::onnx::elu(NnBuilder &b, Value x, double alpha) {
-  return whereNegative(b, x, b.mul(b.unary<nn::Expm1Op>(x), alpha), x);
+  return whereNegative(b, x, b.mul(expm1OfNegative(b, x), alpha), x);
 }
 
 static Results eluOp(NodeContext &n) { return {elu(n.b, n.in(0), n.real("alpha", 1.0))}; }
@@ -53,8 +57,9 @@ static Results celu(NodeContext &n) {
   double alpha = n.real("alpha", 1.0);
   if (!x)
     return {};
-  Value scaled = n.b.div(x, n.b.fullLike(x, alpha));
-  return {n.b.add(n.b.max(x, 0.0), n.b.min(n.b.mul(n.b.unary<nn::Expm1Op>(scaled), alpha), 0.0))};
+  // Of a negative alpha the quotient is positive where x is negative.
+  Value scaled = n.b.div(n.b.min(x, 0.0), n.b.fullLike(x, alpha));
+  return {whereNegative(n.b, x, n.b.mul(n.b.unary<nn::Expm1Op>(scaled), alpha), x)};
 }
 
 Value weft::onnx::hardSigmoid(NnBuilder &b, Value x, double alpha, double beta) {
@@ -69,10 +74,15 @@ static Results hardSwish(NodeContext &n) {
   return {n.b.mul(n.in(0), hardSigmoid(n.b, n.in(0), 1.0 / 6, 0.5))};
 }
 
-/// log(1 + e^x) without overflow.
+/// log(1 + e^x) without overflow: max(x, 0) + log(1 + e^-|x|). The first term is (x + |x|) / 2, of
+/// which the gradient at zero is that of the whole, 1/2. Below the bound all is 0 in every type.
 Value weft::onnx::softplus(NnBuilder &b, Value x) {
-  Value small = b.unary<nn::ExpOp>(b.unary<nn::NegateOp>(b.unary<nn::AbsOp>(x)));
-  return b.add(b.max(x, 0.0), b.unary<nn::Log1pOp>(small));
+  constexpr double kVanishes = -1e4;
+  Value held = b.max(x, kVanishes);
+  Value magnitude = b.unary<nn::AbsOp>(held);
+  Value large = b.add(b.mul(held, 0.5), b.mul(magnitude, 0.5));
+  Value small = b.unary<nn::ExpOp>(b.unary<nn::NegateOp>(magnitude));
+  return b.add(large, b.unary<nn::Log1pOp>(small));
 }
 
 static Results softplusOp(NodeContext &n) { return {softplus(n.b, n.in(0))}; }

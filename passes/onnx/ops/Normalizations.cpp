@@ -236,7 +236,7 @@ static Results meanVariance(NodeContext &n) {
   if (!dims)
     return {};
   Value centred = n.b.sub(x, n.b.mean(x, *dims, true));
-  Value deviation = n.b.unary<nn::SqrtOp>(n.b.mean(n.b.mul(centred, centred), *dims, true));
+  Value deviation = n.b.rootOfSquares(n.b.mean(n.b.mul(centred, centred), *dims, true));
   return {n.b.div(centred, n.b.add(deviation, 1e-9))};
 }
 

@@ -86,7 +86,7 @@ static Value lpNorm(NodeContext &n, Value x, llvm::function_ref<Value(Value)> su
   if (p == 1)
     return sum(magnitude);
   if (p == 2)
-    return n.b.unary<nn::SqrtOp>(sum(n.b.mul(x, x)));
+    return n.b.rootOfSquares(sum(n.b.mul(x, x)));
   Value total = sum(n.b.binary<nn::PowOp>(magnitude, n.b.fullLike(magnitude, p)));
   return total ? n.b.binary<nn::PowOp>(total, n.b.fullLike(total, 1 / p)) : Value();
 }

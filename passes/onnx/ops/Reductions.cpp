@@ -139,7 +139,7 @@ void weft::onnx::registerReductions(Registry &r) {
   auto same = [](NnBuilder &, Value x) { return x; };
   auto square = [](NnBuilder &b, Value x) { return b.mul(x, x); };
   auto magnitude = [](NnBuilder &b, Value x) { return b.unary<nn::AbsOp>(x); };
-  auto root = [](NnBuilder &b, Value x) { return b.unary<nn::SqrtOp>(x); };
+  auto root = [](NnBuilder &b, Value x) { return b.rootOfSquares(x); };
   auto logarithm = [](NnBuilder &b, Value x) { return b.unary<nn::LogOp>(x); };
   r.add("ReduceSum", plain<ReduceKind::Sum>);
   r.add("ReduceProd", plain<ReduceKind::Prod>);
