@@ -39,9 +39,11 @@ std::optional<RankedTensorType> GraphConverter::bindType(llvm::StringRef name, T
   bool bound = true;
   for (auto [dim, extent] : llvm::enumerate(shape)) {
     auto symbol = dims ? dyn_cast<StringAttr>(dims.getNames()[dim]) : StringAttr();
+    if (symbol && symbol.empty())
+      symbol = {};
     std::string place = (name + "[" + llvm::Twine(dim) + "]").str();
     bindable.insert(place);
-    if (symbol && !symbol.empty())
+    if (symbol)
       bindable.insert(symbol.str());
     auto found = extents.find(place);
     if (found == extents.end() && symbol)
@@ -120,7 +122,7 @@ void GraphConverter::deriveDims(Block &block, GraphAttr info) {
       continue;
     for (auto [dim, symbol] : llvm::enumerate(dims.getNames())) {
       auto text = dyn_cast<StringAttr>(symbol);
-      if (!text)
+      if (!text || text.empty())
         continue;
       bindable.insert(text.str());
       int64_t size = given->second.shape[dim];

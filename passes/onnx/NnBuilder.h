@@ -154,6 +154,8 @@ public:
     return x ? compare(kind, x, fullLike(x, y)) : x;
   }
   Value select(Value condition, Value onTrue, Value onFalse);
+  /// `compute` of x, in f32 where x is a smaller float: f16 holds neither squares nor sums of many.
+  Value inFloat(Value x, llvm::function_ref<Value(Value)> compute);
   /// The root of a sum of squares. Its gradient where all are zero is zero, as of PyTorch's norms.
   Value rootOfSquares(Value sum);
   /// Nothing if the type is already that.

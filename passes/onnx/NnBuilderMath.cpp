@@ -22,6 +22,14 @@ Value NnBuilder::select(Value condition, Value onTrue, Value onFalse) {
                             broadcastTo(onFalse, *shape));
 }
 
+Value NnBuilder::inFloat(Value x, llvm::function_ref<Value(Value)> compute) {
+  if (!x)
+    return x;
+  Type element = elementOf(x);
+  bool isSmall = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
+  return isSmall ? cast(compute(cast(x, f32())), element) : compute(x);
+}
+
 Value NnBuilder::rootOfSquares(Value sum) {
   if (!sum)
     return sum;
@@ -54,11 +62,10 @@ Value NnBuilder::mean(Value x, Shape dims, bool keep) {
   double count = 1;
   for (int64_t dim : dims)
     count *= shapeOf(x)[dim];
-  // f16 holds neither the sum of many nor how many they are.
-  Type element = elementOf(x);
-  bool isSmall = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
-  Value sum = reduce(ReduceKind::Sum, isSmall ? cast(x, f32()) : x, dims, keep);
-  return sum ? cast(div(sum, fullLike(sum, count)), element) : sum;
+  return inFloat(x, [&](Value x) {
+    Value sum = reduce(ReduceKind::Sum, x, dims, keep);
+    return sum ? div(sum, fullLike(sum, count)) : sum;
+  });
 }
 
 Value NnBuilder::contract(Value x, Value y, Shape xLabels, Shape yLabels, Shape resultLabels) {

@@ -261,10 +261,12 @@ bool Scanner::scanField(const FieldDescriptor *known, const Field &field, unsign
     return fail(field.begin, "the name '" + content +
                                  "' holds a control character, an end of a line or the like; "
                                  "give it another");
-  // A packed number may take one byte here and eight, twice over while the
-  // array grows, once parsed; a string at least its own object.
+  // A packed number may take one byte here, of those of one size four, and eight, twice over while
+  // the array grows, once parsed; a string at least its own object.
   uint64_t size = field.end - field.value;
-  uint64_t cost = packed ? 24 * size : expected == Bytes ? 100 + 3 * size : 24;
+  uint64_t cost = packed              ? (expected == Varint ? 24 : 3) * size
+                  : expected == Bytes ? 100 + 3 * size
+                                      : 24;
   if (!charge(cost, field.begin))
     return false;
   copy(field);

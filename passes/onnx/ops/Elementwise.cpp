@@ -44,8 +44,14 @@ template <typename Op> static Results variadic(NodeContext &n) {
 }
 
 static Results mean(NodeContext &n) {
-  Results sum = variadic<nn::AddOp>(n);
-  return {sum[0] ? n.b.div(sum[0], n.b.fullLike(sum[0], n.numInputs())) : Value()};
+  return {n.b.inFloat(n.in(0), [&](Value sum) {
+    for (unsigned i = 1; i < n.numInputs(); ++i)
+      if (Value more = sum ? n.in(i) : Value())
+        sum = n.b.add(sum, n.b.cast(more, n.b.elementOf(sum)));
+      else
+        return more;
+    return sum ? n.b.div(sum, n.b.fullLike(sum, n.numInputs())) : sum;
+  })};
 }
 
 static Results isInf(NodeContext &n) {

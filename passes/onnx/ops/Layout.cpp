@@ -122,8 +122,8 @@ static Results split(NodeContext &n) {
   int64_t extent = n.b.shapeOf(x)[*axis];
   if (!sizes) {
     int64_t parts = n.integer("num_outputs", n.numOutputs());
-    if (parts <= 0)
-      return {n.fail("no outputs")};
+    if (parts <= 0 || parts != n.numOutputs())
+      return {n.fail("'num_outputs' must be the number of outputs")};
     int64_t part = (extent + parts - 1) / parts;
     sizes.emplace();
     for (int64_t rest = extent; static_cast<int64_t>(sizes->size()) < parts; rest -= sizes->back())
@@ -132,7 +132,7 @@ static Results split(NodeContext &n) {
   Results results;
   int64_t start = 0;
   for (int64_t size : *sizes) {
-    if (size < 0 || start + size > extent)
+    if (size < 0 || size > extent - start)
       return {n.fail("parts do not add up to the extent " + llvm::Twine(extent))};
     results.push_back(n.b.sliceDim(x, *axis, start, size));
     start += size;

@@ -148,12 +148,11 @@ static Results batchNormalization(NodeContext &n) {
 /// (x - mean) / sqrt(variance + epsilon) over these dims.
 /// Small types are too narrow for the squares.
 static Value normalizeOver(NodeContext &n, Value x, NnBuilder::Shape dims, double epsilon) {
-  Type element = n.b.elementOf(x);
-  if (element.getIntOrFloatBitWidth() < 32)
-    x = n.b.cast(x, n.b.f32());
-  Value centred = n.b.sub(x, n.b.mean(x, dims, true));
-  Value factor = rsqrtPlus(n, n.b.mean(n.b.mul(centred, centred), dims, true), epsilon);
-  return n.b.cast(n.b.mul(centred, factor), element);
+  return n.b.inFloat(x, [&](Value x) {
+    Value centred = n.b.sub(x, n.b.mean(x, dims, true));
+    Value factor = rsqrtPlus(n, n.b.mean(n.b.mul(centred, centred), dims, true), epsilon);
+    return n.b.mul(centred, factor);
+  });
 }
 
 static Results instanceNormalization(NodeContext &n) {
@@ -235,9 +234,11 @@ static Results meanVariance(NodeContext &n) {
         : std::nullopt;
   if (!dims)
     return {};
-  Value centred = n.b.sub(x, n.b.mean(x, *dims, true));
-  Value deviation = n.b.rootOfSquares(n.b.mean(n.b.mul(centred, centred), *dims, true));
-  return {n.b.div(centred, n.b.add(deviation, 1e-9))};
+  return {n.b.inFloat(x, [&](Value x) {
+    Value centred = n.b.sub(x, n.b.mean(x, *dims, true));
+    Value deviation = n.b.rootOfSquares(n.b.mean(n.b.mul(centred, centred), *dims, true));
+    return n.b.div(centred, n.b.add(deviation, 1e-9));
+  })};
 }
 
 static Results lpNormalization(NodeContext &n) {
@@ -246,13 +247,15 @@ static Results lpNormalization(NodeContext &n) {
   int64_t p = n.integer("p", 2);
   if (!axis || (p != 1 && p != 2))
     return {n.fail("'p' must be 1 or 2")};
-  Value terms = p == 1 ? n.b.unary<nn::AbsOp>(x) : n.b.mul(x, x);
-  Value norm = n.b.reduce(ReduceKind::Sum, terms, {*axis}, true);
-  if (!norm)
-    return {};
-  // Zeros stay zeros; said before the root, which has no slope there.
-  norm = n.b.select(n.b.compare(nn::CompareKind::Eq, norm, 0.0), n.b.fullLike(norm, 1), norm);
-  return {n.b.div(x, p == 1 ? norm : n.b.unary<nn::SqrtOp>(norm))};
+  return {n.b.inFloat(x, [&](Value x) {
+    Value terms = p == 1 ? n.b.unary<nn::AbsOp>(x) : n.b.mul(x, x);
+    Value norm = n.b.reduce(ReduceKind::Sum, terms, {*axis}, true);
+    if (!norm)
+      return norm;
+    // Zeros stay zeros; said before the root, which has no slope there.
+    norm = n.b.select(n.b.compare(nn::CompareKind::Eq, norm, 0.0), n.b.fullLike(norm, 1), norm);
+    return n.b.div(x, p == 1 ? norm : n.b.unary<nn::SqrtOp>(norm));
+  })};
 }
 
 /// x / (bias + alpha/size * sum of squares of neighbouring channels)^beta.
@@ -266,11 +269,13 @@ static Results localResponse(NodeContext &n) {
   window[0] = size;
   low[0] = (size - 1) / 2;
   high[0] = size - 1 - low[0];
-  Value squares = n.b.make<nn::ReduceWindowOp>(x.getType(), ReduceKind::Sum, n.b.mul(x, x), window,
-                                               ones, low, high, ones);
-  Value base = n.b.add(n.b.mul(squares, n.real("alpha", 1e-4) / size), n.real("bias", 1.0));
-  return {base ? n.b.div(x, n.b.binary<nn::PowOp>(base, n.b.fullLike(base, n.real("beta", 0.75))))
-               : Value()};
+  double alpha = n.real("alpha", 1e-4), beta = n.real("beta", 0.75), bias = n.real("bias", 1.0);
+  return {n.b.inFloat(x, [&](Value x) {
+    Value squares = n.b.make<nn::ReduceWindowOp>(x.getType(), ReduceKind::Sum, n.b.mul(x, x),
+                                                 window, ones, low, high, ones);
+    Value base = n.b.add(n.b.mul(squares, alpha / size), bias);
+    return base ? n.b.div(x, n.b.binary<nn::PowOp>(base, n.b.fullLike(base, beta))) : base;
+  })};
 }
 
 void weft::onnx::registerNormalizations(Registry &r) {

@@ -37,22 +37,26 @@ static Results averagePool(NodeContext &n) {
   auto w = poolWindow(n);
   if (!w)
     return {};
-  Value x = n.in(0), sum = reduceWindow(n, ReduceKind::Sum, x, *w);
-  if (!sum)
+  Value x = n.in(0);
+  if (!x)
     return {};
   // How many elements each window holds: pads count if asked, overhang never.
   NnBuilder::Shape spatial = n.b.shapeOf(x).drop_front(2);
   Window counting = *w;
-  Value ones = n.b.full(spatial, n.b.elementOf(x), 1);
+  Type counts = n.b.elementOf(x).getIntOrFloatBitWidth() < 32 ? Type(n.b.f32()) : n.b.elementOf(x);
+  Value ones = n.b.full(spatial, counts, 1);
   if (n.integer("count_include_pad", 0)) {
     SmallVector<int64_t> padded(spatial);
     for (size_t dim = 0; dim < padded.size(); ++dim)
       padded[dim] += w->low[dim] + w->high[dim];
-    ones = n.b.full(padded, n.b.elementOf(x), 1);
+    ones = n.b.full(padded, counts, 1);
     counting.low.assign(padded.size(), 0);
     counting.high.assign(padded.size(), 0);
   }
-  return {n.b.div(sum, reduceWindow(n, ReduceKind::Sum, ones, counting))};
+  return {n.b.inFloat(x, [&](Value x) {
+    Value sum = reduceWindow(n, ReduceKind::Sum, x, *w);
+    return sum ? n.b.div(sum, reduceWindow(n, ReduceKind::Sum, ones, counting)) : sum;
+  })};
 }
 
 static Results maxPool(NodeContext &n) {
@@ -82,13 +86,15 @@ static Value lpNorm(NodeContext &n, Value x, llvm::function_ref<Value(Value)> su
     return x;
   if (p < 1)
     return n.fail("'p' = " + llvm::Twine(int64_t(p)) + " makes no norm; it is at least 1");
-  Value magnitude = n.b.unary<nn::AbsOp>(x);
-  if (p == 1)
-    return sum(magnitude);
-  if (p == 2)
-    return n.b.rootOfSquares(sum(n.b.mul(x, x)));
-  Value total = sum(n.b.binary<nn::PowOp>(magnitude, n.b.fullLike(magnitude, p)));
-  return total ? n.b.binary<nn::PowOp>(total, n.b.fullLike(total, 1 / p)) : Value();
+  return n.b.inFloat(x, [&](Value x) -> Value {
+    if (p == 2)
+      return n.b.rootOfSquares(sum(n.b.mul(x, x)));
+    Value magnitude = n.b.unary<nn::AbsOp>(x);
+    if (p == 1)
+      return sum(magnitude);
+    Value total = sum(n.b.binary<nn::PowOp>(magnitude, n.b.fullLike(magnitude, p)));
+    return total ? n.b.binary<nn::PowOp>(total, n.b.fullLike(total, 1 / p)) : total;
+  });
 }
 
 static Results lpPool(NodeContext &n) {

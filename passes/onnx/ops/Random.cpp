@@ -84,10 +84,10 @@ static Results dropout(NodeContext &n) {
   auto asked = hasInputs ? n.knownScalar(2, 0) : std::optional<double>(0);
   if (!ratio || !asked)
     return {};
-  if (!(*ratio >= 0 && *ratio < 1))
-    return {n.fail("'ratio' must be in [0, 1)")};
   Value keep;
   if (*asked != 0 && *ratio != 0 && n.b.isTraining(true)) {
+    if (!(*ratio >= 0 && *ratio < 1))
+      return {n.fail("'ratio' must be in [0, 1)")};
     Value step = n.b.stepCounter ? n.b.stepCounter() : Value();
     if (!step)
       return {n.fail("training mode draws random numbers, which only a training step has; "

@@ -73,8 +73,9 @@ template <typename Before, typename After> static Handler wrapped(Before before,
     auto dims = dimsOf(n);
     if (!dims)
       return {};
-    Value x = before(n.b, n.in(0));
-    return {after(n.b, n.b.reduce(ReduceKind::Sum, x, dims->dims, dims->keep))};
+    return {n.b.inFloat(n.in(0), [&](Value x) {
+      return after(n.b, n.b.reduce(ReduceKind::Sum, before(n.b, x), dims->dims, dims->keep));
+    })};
   };
 }
 
