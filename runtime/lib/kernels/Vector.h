@@ -165,22 +165,10 @@ template <typename T, typename Visit> inline void withElement(DType dtype, Visit
   if constexpr (std::is_same_v<T, double>) {
     visit(double());
   } else if constexpr (std::is_integral_v<T>) {
-    switch (dtype) {
-    case DType::I8:
-      return visit(int8_t());
-    case DType::U8:
-      return visit(uint8_t());
-    case DType::I16:
-      return visit(int16_t());
-    case DType::U16:
-      return visit(uint16_t());
-    case DType::I32:
-      return visit(std::conditional_t<sizeof(T) == 4, uint32_t, int32_t>());
-    case DType::U32:
-      return visit(uint32_t());
-    default:
-      return visit(uint64_t());
-    }
+    withType(dtype, [&](auto from) {
+      if constexpr (std::is_integral_v<decltype(from)>)
+        visit(std::conditional_t<sizeof(from) == sizeof(T), T, decltype(from)>());
+    });
   } else {
     if (dtype == DType::BF16)
       visit(BFloat16());
