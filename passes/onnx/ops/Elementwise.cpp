@@ -45,11 +45,10 @@ template <typename Op> static Results variadic(NodeContext &n) {
 
 static Results mean(NodeContext &n) {
   return {n.b.inFloat(n.in(0), [&](Value sum) {
-    for (unsigned i = 1; i < n.numInputs(); ++i)
-      if (Value more = sum ? n.in(i) : Value())
-        sum = n.b.add(sum, n.b.cast(more, n.b.elementOf(sum)));
-      else
-        return more;
+    for (unsigned i = 1; i < n.numInputs(); ++i) {
+      Value next = n.in(i);
+      sum = sum && next ? n.b.add(sum, n.b.cast(next, n.b.elementOf(sum))) : Value();
+    }
     return sum ? n.b.div(sum, n.b.fullLike(sum, n.numInputs())) : sum;
   })};
 }

@@ -37,25 +37,23 @@ static Results averagePool(NodeContext &n) {
   auto w = poolWindow(n);
   if (!w)
     return {};
-  Value x = n.in(0);
-  if (!x)
-    return {};
-  // How many elements each window holds: pads count if asked, overhang never.
-  NnBuilder::Shape spatial = n.b.shapeOf(x).drop_front(2);
-  Window counting = *w;
-  Type counts = n.b.elementOf(x).getIntOrFloatBitWidth() < 32 ? Type(n.b.f32()) : n.b.elementOf(x);
-  Value ones = n.b.full(spatial, counts, 1);
-  if (n.integer("count_include_pad", 0)) {
-    SmallVector<int64_t> padded(spatial);
-    for (size_t dim = 0; dim < padded.size(); ++dim)
-      padded[dim] += w->low[dim] + w->high[dim];
-    ones = n.b.full(padded, counts, 1);
-    counting.low.assign(padded.size(), 0);
-    counting.high.assign(padded.size(), 0);
-  }
-  return {n.b.inFloat(x, [&](Value x) {
+  return {n.b.inFloat(n.in(0), [&](Value x) {
     Value sum = reduceWindow(n, ReduceKind::Sum, x, *w);
-    return sum ? n.b.div(sum, reduceWindow(n, ReduceKind::Sum, ones, counting)) : sum;
+    if (!sum)
+      return sum;
+    // How many elements each window holds: pads count if asked, overhang never.
+    NnBuilder::Shape spatial = n.b.shapeOf(x).drop_front(2);
+    Window counting = *w;
+    Value ones = n.b.full(spatial, n.b.elementOf(x), 1);
+    if (n.integer("count_include_pad", 0)) {
+      SmallVector<int64_t> padded(spatial);
+      for (size_t dim = 0; dim < padded.size(); ++dim)
+        padded[dim] += w->low[dim] + w->high[dim];
+      ones = n.b.full(padded, n.b.elementOf(x), 1);
+      counting.low.assign(padded.size(), 0);
+      counting.high.assign(padded.size(), 0);
+    }
+    return n.b.div(sum, reduceWindow(n, ReduceKind::Sum, ones, counting));
   })};
 }
 
