@@ -34,10 +34,10 @@ public:
     if (llvm::Error wrong = find())
       return wrong;
     choice.compiledPrograms = sampler->compiled();
-    if (std::string error = sampler->stepError(); !error.empty()) {
-      program.getModule().emitError() << error;
-      return doesNotCompile();
-    }
+    // Where nothing was accounted, it may be the model that does not compile, whatever the layout.
+    if (choice.search.simulated == 0 && !sampler->failures().empty())
+      if (failed(program.clone().runTo(Phase::Step)))
+        return doesNotCompile();
     for (const auto &failure : sampler->failures()) {
       if (llvm::any_of(choice.failures,
                        [&](const auto &told) { return told.second == failure.second; }))
@@ -171,11 +171,14 @@ private:
       choice.search =
           planner::search(problem->space, problem->cluster, problem->models, problem->options);
       // That nothing fits is sure of what was compiled.
-      if (choice.search.best.empty() && choice.search.smallest && !scales.isEmpty())
+      bool isDoubted = choice.search.best.empty() && !scales.isEmpty();
+      if (isDoubted && choice.search.smallest)
         choice.search.best.push_back(*choice.search.smallest);
       if (choice.search.best.empty())
         break;
       llvm::Expected<bool> learned = finalists.judge(scales);
+      if (isDoubted && !choice.isFound())
+        choice.search.best.clear();
       if (!learned)
         return learned.takeError();
       if (!*learned)

@@ -188,7 +188,7 @@ private:
 
   void printMisfit() {
     line("fits");
-    out << "nothing";
+    out << (it.search.isComplete ? "nothing" : "nothing that was found before the budget ended");
     if (it.search.smallest)
       out << ": of " << it.search.layouts << " layouts " << it.search.smallest->layout.text()
           << " needs least, " << sizeText(double(it.search.smallestBytes)) << " of "

@@ -183,11 +183,6 @@ const Sampler::Made &Sampler::stepped(Parts parts, Size size) {
   return found->second;
 }
 
-std::string Sampler::stepError() const {
-  bool none = llvm::none_of(steps, [](const auto &one) { return one.second.program.has_value(); });
-  return none && !steps.empty() ? steps.begin()->second.error : "";
-}
-
 /// All programs of a group with one number of samples, which are compiled beside others.
 struct Sampler::Work {
   Group group;

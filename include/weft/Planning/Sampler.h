@@ -43,8 +43,6 @@ public:
   const std::map<std::pair<planner::Group, int64_t>, std::string> &failures() const {
     return errors;
   }
-  /// Why the model itself does not compile as it is to be trained or run; "" if it does.
-  std::string stepError() const;
 
 private:
   using Parts = int64_t; ///< microbatches whose statistics are apart; 1 if there are none

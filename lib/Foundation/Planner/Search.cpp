@@ -5,6 +5,7 @@
 #include "Bounds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -67,8 +68,12 @@ public:
     return space.batch / layout.size(Role::Data) / layout.microbatches;
   }
 
+  /// As far as is known.
+  int64_t needOf(const Layout &layout, int64_t bytes) const {
+    return int64_t(std::ceil(double(bytes) * options.memoryScales.of(layout)));
+  }
   bool fits(const Layout &layout, int64_t bytes) const {
-    return double(bytes) * options.memoryScales.of(layout) <= double(options.deviceBytes);
+    return needOf(layout, bytes) <= options.deviceBytes;
   }
 
 private:
@@ -221,7 +226,8 @@ private:
       if (options.isExhaustive || mayFit(layout, from))
         open.push_back({boundOf(layout, from), &layout, from.model});
       else if (result.best.empty())
-        tooLarge.push_back({needOf(layout, bounds.bytes(layout, from)), layout, from.model});
+        tooLarge.push_back(
+            {simulations.needOf(layout, bounds.bytes(layout, from)), layout, from.model});
     }
     auto byBound = [](const Open &a, const Open &b) {
       return std::make_tuple(a.bound, std::cref(*a.layout)) <
@@ -267,11 +273,8 @@ private:
     result.smallestBytes = needOf(*result.smallest);
   }
 
-  int64_t needOf(const Layout &layout, int64_t bytes) const {
-    return int64_t(double(bytes) * options.memoryScales.of(layout));
-  }
   int64_t needOf(const Candidate &candidate) const {
-    return needOf(candidate.layout, candidate.bytes());
+    return simulations.needOf(candidate.layout, candidate.bytes());
   }
 
   std::optional<Candidate> simulate(const Open &open) {
