@@ -299,4 +299,25 @@ TEST(Search, ABudgetThatEndsIsSaid) {
   EXPECT_EQ(result.simulated, 3);
 }
 
+TEST(MemoryScales, WhatOneNeedsIsHeldAgainstThoseAlike) {
+  Layout known, sameMesh, other, kind;
+  known.sizes = sameMesh.sizes = other.sizes = {2, 1, 4};
+  known.microbatches = sameMesh.microbatches = 8;
+  sameMesh.schedule = "interleaved:2";
+  other.microbatches = 4;
+  kind.sizes = {1, 1, 8};
+  MemoryScales scales;
+  EXPECT_TRUE(scales.isEmpty());
+  scales.note(known, 1.4);
+  scales.note(known, 1.2);
+  EXPECT_EQ(scales.of(known), 1.4);
+  EXPECT_EQ(scales.of(sameMesh), 1.4);
+  EXPECT_EQ(scales.of(other), 1);
+  EXPECT_EQ(scales.of(kind), 1);
+  // Where nothing else helped, against all of its kind.
+  scales.isSpread = true;
+  EXPECT_EQ(scales.of(other), 1.4);
+  EXPECT_EQ(scales.of(kind), 1);
+}
+
 } // namespace
