@@ -30,10 +30,11 @@ std::optional<double> weft::splatOf(Value value) {
 
 namespace {
 struct Evaluator {
-  Evaluator(Value leaf, double x) : leaf(leaf), x(x) {}
+  Evaluator(Value leaf, double x, FloatCasts casts) : leaf(leaf), x(x), casts(casts) {}
 
   Value leaf;
   double x;
+  FloatCasts casts;
   unsigned budget = kMaxOps;
   llvm::SmallDenseMap<Value, Scalar> known;
 
@@ -61,15 +62,21 @@ struct Evaluator {
         return std::nullopt;
       operands.push_back(*scalar);
     }
-    Scalar result = op.evaluateScalar(operands);
+    Scalar result = passes(op) ? operands.front() : op.evaluateScalar(operands);
     known[value] = result;
     return result;
+  }
+
+  bool passes(Operation *op) const {
+    auto isFloat = [](Type type) { return isa<FloatType>(getElementTypeOrSelf(type)); };
+    return casts == FloatCasts::Pass && isa<nn::CastOp>(op) &&
+           isFloat(op->getOperand(0).getType()) && isFloat(op->getResult(0).getType());
   }
 };
 } // namespace
 
-std::optional<double> weft::evaluateCone(Value root, Value leaf, double x) {
-  Evaluator evaluate(leaf, x);
+std::optional<double> weft::evaluateCone(Value root, Value leaf, double x, FloatCasts casts) {
+  Evaluator evaluate(leaf, x, casts);
   std::optional<Scalar> value = evaluate(root);
   if (!value)
     return std::nullopt;
@@ -81,9 +88,10 @@ double weft::idiomTolerance(Value value, bool exact) {
 }
 
 bool weft::computes(Value root, Value leaf, llvm::ArrayRef<double> points,
-                    llvm::function_ref<double(double)> function, double tolerance) {
+                    llvm::function_ref<double(double)> function, double tolerance,
+                    FloatCasts casts) {
   for (double x : points) {
-    std::optional<double> value = evaluateCone(root, leaf, x);
+    std::optional<double> value = evaluateCone(root, leaf, x, casts);
     double expected = function(x);
     if (!value ||
         !(std::fabs(*value - expected) <= tolerance * std::max(1e-3, std::fabs(expected))))

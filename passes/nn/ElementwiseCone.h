@@ -13,9 +13,14 @@ namespace weft {
 /// The value of all elements of a constant splat, broadcast or not.
 std::optional<double> splatOf(mlir::Value value);
 
+/// Whether casts from one float to another round. Those within a norm of small floats, which sums
+/// in a wider type, are not what it is known by.
+enum class FloatCasts { Round, Pass };
+
 /// Evaluates `root`, made from `leaf` and splats by elementwise ops alone,
 /// where each element of `leaf` is `x`; nothing if it is made otherwise.
-std::optional<double> evaluateCone(mlir::Value root, mlir::Value leaf, double x);
+std::optional<double> evaluateCone(mlir::Value root, mlir::Value leaf, double x,
+                                   FloatCasts casts = FloatCasts::Round);
 
 /// How far an idiom may be from what it is taken for, relatively: exporters
 /// round constants to f32, which f32 programs hide and f64 programs do not.
@@ -26,7 +31,8 @@ double idiomTolerance(mlir::Value value, bool exact);
 /// True if root is `function` of leaf at all `points`, to a relative
 /// `tolerance`.
 bool computes(mlir::Value root, mlir::Value leaf, llvm::ArrayRef<double> points,
-              llvm::function_ref<double(double)> function, double tolerance = kLooseTolerance);
+              llvm::function_ref<double(double)> function, double tolerance = kLooseTolerance,
+              FloatCasts casts = FloatCasts::Round);
 
 /// Values in the cone of elementwise ops above `root`, nearest first: those
 /// that it may be a function of.

@@ -19,6 +19,9 @@ using namespace weft;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+/// Small floats are summed in a wider type, so that element types may differ.
+static bool haveSameShape(Value a, Value b) { return typeOf(a).getShape() == typeOf(b).getShape(); }
+
 static bool isLeading(ArrayRef<int64_t> dims) {
   for (auto [i, dim] : llvm::enumerate(dims))
     if (dim != static_cast<int64_t>(i))
@@ -52,8 +55,7 @@ static nn::ReduceOp sumBehind(Value row) {
   for (Value value : values) {
     auto sum = value.getDefiningOp<nn::ReduceOp>();
     if (sum && sum.getKind() == ReduceKind::Sum &&
-        isTrailing(sum.getDims(), typeOf(sum.getOperand()).getRank()) &&
-        sum.getType() == row.getType())
+        isTrailing(sum.getDims(), typeOf(sum.getOperand()).getRank()) && haveSameShape(sum, row))
       return sum;
   }
   return {};
@@ -70,7 +72,7 @@ static double countOf(nn::ReduceOp sum) {
 /// epsilon).
 static std::optional<double> epsilonOf(Value row, nn::ReduceOp sum, bool divides,
                                        double tolerance) {
-  std::optional<double> atZero = evaluateCone(row, sum, 0);
+  std::optional<double> atZero = evaluateCone(row, sum, 0, FloatCasts::Pass);
   if (!atZero)
     return std::nullopt;
   double root = divides ? *atZero : 1 / *atZero;
@@ -82,14 +84,16 @@ static std::optional<double> epsilonOf(Value row, nn::ReduceOp sum, bool divides
     double value = std::sqrt(x / count + epsilon);
     return divides ? value : 1 / value;
   };
-  bool fits = computes(row, sum, points, function, tolerance);
+  bool fits = computes(row, sum, points, function, tolerance, FloatCasts::Pass);
   return fits ? std::optional(epsilon) : std::nullopt;
 }
 
 /// True if every element of `value` is the square of the one of `x`.
 static bool isSquareOf(Value value, Value x) {
   const double points[] = {0.5, -3, 7, -0.01};
-  return typeOf(value) == typeOf(x) && computes(value, x, points, [](double t) { return t * t; });
+  auto square = [](double t) { return t * t; };
+  return haveSameShape(value, x) &&
+         computes(value, x, points, square, kLooseTolerance, FloatCasts::Pass);
 }
 
 /// If `value` is x - mean(x) over the dims that `sum` reduces: x.
@@ -97,11 +101,15 @@ static Value centredOf(Value value, nn::ReduceOp sum, double tolerance) {
   auto difference = value.getDefiningOp<nn::SubOp>();
   Value row = difference ? rowsOf(difference.getRhs()) : Value();
   nn::ReduceOp total = row ? sumBehind(row) : nn::ReduceOp();
-  if (!total || total.getOperand() != difference.getLhs() || total.getDims() != sum.getDims())
+  const double points[] = {1, -5, 0.01, 100};
+  auto same = [](double x) { return x; };
+  if (!total || total.getDims() != sum.getDims() ||
+      !computes(total.getOperand(), difference.getLhs(), points, same, kExactTolerance,
+                FloatCasts::Pass))
     return Value();
   double count = countOf(total);
-  const double points[] = {1, -5, 0.01, 100};
-  bool isMean = computes(row, total, points, [&](double x) { return x / count; }, tolerance);
+  bool isMean = computes(
+      row, total, points, [&](double x) { return x / count; }, tolerance, FloatCasts::Pass);
   return isMean ? difference.getLhs() : Value();
 }
 

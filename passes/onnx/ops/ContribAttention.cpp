@@ -49,6 +49,7 @@ struct Heads {
   }
   void addMask(unsigned input);
   void addWindow(int64_t window);
+  void addTriangle(int64_t past);
   bool isSound() const { return q && k && v && !n.b.hasFailed(); }
 
   Value attend(bool causal) {
@@ -100,6 +101,14 @@ void Heads::addWindow(int64_t window) {
   SmallVector<int64_t> matrix = {rows(), columns()};
   Value first = n.b.add(n.b.iotaAlong(matrix, 0), double(columns() - rows() + 1 - window));
   add(biasWhere(n, n.b.compare(CompareKind::Ge, n.b.iotaAlong(matrix, 1), first), n.b.elementOf(q),
+                -HUGE_VAL));
+}
+
+/// Of the keys that come behind `past` others, a query sees as many as come before it or at it.
+void Heads::addTriangle(int64_t past) {
+  SmallVector<int64_t> matrix = {rows(), columns()};
+  Value own = n.b.add(n.b.iotaAlong(matrix, 0), double(past));
+  add(biasWhere(n, n.b.compare(CompareKind::Le, n.b.iotaAlong(matrix, 1), own), n.b.elementOf(q),
                 -HUGE_VAL));
 }
 
@@ -176,6 +185,7 @@ static Results multiHeadAttention(NodeContext &n) {
   h.v = apart ? n.in(2) : heads3(n.in(2));
   if (n.has(6) != n.has(7))
     return {n.fail("past_key and past_value must be given together")};
+  int64_t own = h.isSound() ? h.columns() : 0;
   if (n.has(6)) {
     h.k = n.b.concat({n.in(6), h.k}, 2);
     h.v = n.b.concat({n.in(7), h.v}, 2);
@@ -183,7 +193,18 @@ static Results multiHeadAttention(NodeContext &n) {
   h.addMask(4);
   if (n.has(5))
     h.add(n.in(5));
-  return {h.attend(n.integer("unidirectional", 0) != 0), h.k, h.v};
+  bool causal = n.integer("unidirectional", 0) != 0;
+  if (causal && h.isSound() && own > h.rows() && h.rows() > 1)
+    return {n.fail("'unidirectional' with more keys than queries, " + llvm::Twine(own) + " and " +
+                   llvm::Twine(h.rows()) +
+                   ", of which the last sees all in ONNX Runtime; give the "
+                   "mask as attention_bias")};
+  // The triangle of `nn.attention` ends at the last key; this one starts at the first that is new.
+  if (causal && h.isSound() && own < h.rows()) {
+    h.addTriangle(h.columns() - own);
+    causal = false;
+  }
+  return {h.attend(causal), h.k, h.v};
 }
 
 /// Tables are P x depth/2; positions are B x S, or one number at which they

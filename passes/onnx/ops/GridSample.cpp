@@ -158,6 +158,9 @@ Results Sampler::convert() {
   if (rank < 1 || b.rankOf(grid) != rank + 2 || b.shapeOf(grid).back() != rank ||
       b.shapeOf(grid)[0] != b.shapeOf(x)[0] || llvm::is_contained(b.shapeOf(x), 0))
     return {n.fail("needs N x C x D... and a grid N x O... x dims of places")};
+  // Small floats do not tell neighbours in large pictures apart.
+  if (b.elementOf(grid).getIntOrFloatBitWidth() < 32)
+    grid = b.cast(grid, b.f32());
   places.assign(b.shapeOf(grid).drop_back().begin(), b.shapeOf(grid).drop_back().end());
   SmallVector<Taps> all;
   int64_t combinations = 1;
@@ -191,26 +194,28 @@ static Results affineGrid(NodeContext &n) {
   SmallVector<int64_t> shape(size->begin() + 2, size->end());
   if (llvm::any_of(shape, [](int64_t extent) { return extent < 1; }))
     return {n.fail("the size has an extent below 1")};
-  Type element = n.b.elementOf(theta);
-  SmallVector<Value> parts;
-  SmallVector<int64_t> unit(shape);
-  unit.push_back(1);
-  for (int64_t dim = rank - 1; dim >= 0; --dim) {
-    int64_t extent = shape[dim];
-    Value place = n.b.iotaAlong(shape, dim, element);
-    place = !aligned      ? n.b.add(n.b.mul(place, 2.0 / extent), 1.0 / extent - 1)
-            : extent == 1 ? n.b.fullLike(place, 0)
-                          : n.b.add(n.b.mul(place, 2.0 / (extent - 1)), -1.0);
-    parts.push_back(n.b.reshape(place, unit));
-  }
-  parts.push_back(n.b.full(unit, element, 1));
-  Value grid = n.b.concat(parts, rank);
-  // Labels: the picture's dims, then batch, result and summed dim.
-  SmallVector<int64_t> gridLabels = n.b.range(0, rank), result = gridLabels;
-  gridLabels.push_back(rank + 2);
-  result.insert(result.begin(), rank);
-  result.push_back(rank + 1);
-  return {n.b.contract(grid, theta, gridLabels, {rank, rank + 1, rank + 2}, result)};
+  return {n.b.inFloat(theta, [&](Value theta) {
+    Type element = n.b.elementOf(theta);
+    SmallVector<Value> parts;
+    SmallVector<int64_t> unit(shape);
+    unit.push_back(1);
+    for (int64_t dim = rank - 1; dim >= 0; --dim) {
+      int64_t extent = shape[dim];
+      Value place = n.b.iotaAlong(shape, dim, element);
+      place = !aligned      ? n.b.add(n.b.mul(place, 2.0 / extent), 1.0 / extent - 1)
+              : extent == 1 ? n.b.fullLike(place, 0)
+                            : n.b.add(n.b.mul(place, 2.0 / (extent - 1)), -1.0);
+      parts.push_back(n.b.reshape(place, unit));
+    }
+    parts.push_back(n.b.full(unit, element, 1));
+    Value grid = n.b.concat(parts, rank);
+    // Labels: the picture's dims, then batch, result and summed dim.
+    SmallVector<int64_t> gridLabels = n.b.range(0, rank), result = gridLabels;
+    gridLabels.push_back(rank + 2);
+    result.insert(result.begin(), rank);
+    result.push_back(rank + 1);
+    return n.b.contract(grid, theta, gridLabels, {rank, rank + 1, rank + 2}, result);
+  })};
 }
 
 void weft::onnx::registerGridSample(Registry &r) {

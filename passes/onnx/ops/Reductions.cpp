@@ -54,17 +54,7 @@ template <ReduceKind kind, ReduceKind boolKind> static Results extremum(NodeCont
 
 static Results mean(NodeContext &n) {
   auto dims = dimsOf(n);
-  Value x = n.in(0);
-  if (!dims || !x)
-    return {};
-  // Rows of norms that are written out, which are raised to one op as they stand.
-  constexpr int64_t kLongestRow = 1 << 15;
-  int64_t last = n.b.rankOf(x) - 1;
-  if (dims->dims.size() == 1 && dims->dims.front() == last && n.b.shapeOf(x)[last] <= kLongestRow) {
-    Value sum = n.b.reduce(ReduceKind::Sum, x, dims->dims, dims->keep);
-    return {n.b.div(sum, n.b.fullLike(sum, n.b.shapeOf(x)[last]))};
-  }
-  return {n.b.mean(x, dims->dims, dims->keep)};
+  return {dims ? n.b.mean(n.in(0), dims->dims, dims->keep) : Value()};
 }
 
 /// after(sum(before(x))).

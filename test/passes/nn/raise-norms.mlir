@@ -48,6 +48,32 @@ func.func @rms_norm(%x: tensor<2x8xf32>, %w: tensor<8xf32>) -> tensor<2x8xf32> {
   return %9 : tensor<2x8xf32>
 }
 
+// Means of small floats are of wider sums.
+// CHECK-LABEL: func.func @layer_norm_of_small_floats
+// CHECK-SAME: (%[[X:.+]]: tensor<2x8xf16>)
+// CHECK: %[[Y:.+]] = nn.layer_norm %[[X]], %{{.+}} dim = 1 epsilon = {{1.00[0-9]*E-5}}
+// CHECK-NEXT: return %[[Y]]
+func.func @layer_norm_of_small_floats(%x: tensor<2x8xf16>) -> tensor<2x8xf16> {
+  %count = nn.constant dense<8.0> : tensor<2xf32> : tensor<2xf32>
+  %epsilon = nn.constant dense<1.0013580322265625e-05> : tensor<2xf16> : tensor<2xf16>
+  %wide = nn.cast %x : (tensor<2x8xf16>) -> tensor<2x8xf32>
+  %0 = nn.reduce sum %wide dims = [1] : tensor<2x8xf32> -> tensor<2xf32>
+  %1 = nn.div %0, %count : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %mean = nn.cast %1 : (tensor<2xf32>) -> tensor<2xf16>
+  %2 = nn.broadcast %mean dims = [0] : tensor<2xf16> -> tensor<2x8xf16>
+  %3 = nn.sub %x, %2 : (tensor<2x8xf16>, tensor<2x8xf16>) -> tensor<2x8xf16>
+  %4 = nn.mul %3, %3 : (tensor<2x8xf16>, tensor<2x8xf16>) -> tensor<2x8xf16>
+  %squares = nn.cast %4 : (tensor<2x8xf16>) -> tensor<2x8xf32>
+  %5 = nn.reduce sum %squares dims = [1] : tensor<2x8xf32> -> tensor<2xf32>
+  %6 = nn.div %5, %count : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %variance = nn.cast %6 : (tensor<2xf32>) -> tensor<2xf16>
+  %7 = nn.add %variance, %epsilon : (tensor<2xf16>, tensor<2xf16>) -> tensor<2xf16>
+  %8 = nn.sqrt %7 : (tensor<2xf16>) -> tensor<2xf16>
+  %9 = nn.broadcast %8 dims = [0] : tensor<2xf16> -> tensor<2x8xf16>
+  %10 = nn.div %3, %9 : (tensor<2x8xf16>, tensor<2x8xf16>) -> tensor<2x8xf16>
+  return %10 : tensor<2x8xf16>
+}
+
 // Division by the l2 norm has no mean in it: not a normalisation of this kind.
 // CHECK-LABEL: func.func @l2
 // CHECK-NOT: nn.rms_norm

@@ -139,6 +139,7 @@ def attention():
     case("mha_values", "MultiHeadAttention", [q, k, floats(2, 5, 4), floats(20)], num_heads=2)
     s = floats(2, 3, 8)
     case("mha_unidirectional", "MultiHeadAttention", [s, floats(2, 3, 8), floats(2, 3, 8)], num_heads=2, unidirectional=1)
+    case("mha_unidirectional_fewer_keys", "MultiHeadAttention", [q, k[:, :2].copy(), v[:, :2].copy()], num_heads=2, unidirectional=1)
     case("mha_past", "MultiHeadAttention", [s, floats(2, 3, 8), floats(2, 3, 8), None, None, None, floats(2, 2, 2, 4), floats(2, 2, 2, 4)],
          outputs=3, num_heads=2, unidirectional=1)
     case("mha_heads_apart", "MultiHeadAttention", [q, floats(2, 2, 5, 4), floats(2, 2, 5, 4)], num_heads=2)
