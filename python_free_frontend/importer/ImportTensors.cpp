@@ -6,7 +6,6 @@
 #include "weft/Interfaces/TensorSize.h"
 #include "weft/Support/ConfinedFile.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/Path.h"
 
 using namespace weft::onnx;
 using mlir::failure;
@@ -199,9 +198,9 @@ AttributeImporter::importExternalData(const Tensor &message, RankedTensorType ty
     return error() << "type " << type << " needs " << *needed << " bytes, but length is "
                    << *length,
            failure();
-  llvm::StringRef folder = llvm::sys::path::parent_path(path);
   ConfinedFile file;
-  llvm::Error wrong = file.open(folder, *location);
+  std::string found;
+  llvm::Error wrong = file.openBeside(path, *location, found);
   bool isMissing = wrong.isA<MissingFile>();
   bool missing = isMissing && options.allowMissingData;
   if (wrong && !missing)
@@ -216,9 +215,7 @@ AttributeImporter::importExternalData(const Tensor &message, RankedTensorType ty
     return error() << "needs " << *needed << " bytes at offset " << begin << ", but '" << *location
                    << "' has only " << file.getSize() << " bytes",
            failure();
-  llvm::SmallString<128> whole(folder);
-  llvm::sys::path::append(whole, *location);
-  return mlir::Attribute(DataAttr::get(context, DataField::Raw, text(whole), begin, *needed));
+  return mlir::Attribute(DataAttr::get(context, DataField::Raw, text(found), begin, *needed));
 }
 
 FailureOr<TensorAttr> AttributeImporter::importTensor(const Tensor &message, Location loc) {

@@ -43,7 +43,7 @@ Error ModelFile::open(const std::string &path) {
   numUnknown = skeleton.numUnknownFields;
   if (!model.ParseFromString(skeleton.bytes))
     return fail("'%s' is not a model file", path.c_str());
-  folder = sys::path::parent_path(path).str();
+  this->path = path;
   return Error::success();
 }
 
@@ -91,7 +91,8 @@ Error ModelFile::readExternal(const onnx::Tensor &tensor, std::string &bytes) co
                 toString(std::move(why)).c_str());
   };
   ConfinedFile file;
-  if (Error error = file.open(folder, location))
+  std::string found;
+  if (Error error = file.openBeside(path, location, found))
     return cannotRead(std::move(error));
   if (length > file.getSize() || offset > file.getSize() - length)
     return fail("external data '%s' ends before tensor '%s' does", location.c_str(),
@@ -102,7 +103,9 @@ Error ModelFile::readExternal(const onnx::Tensor &tensor, std::string &bytes) co
   return Error::success();
 }
 
-Error ModelWriter::open() { return external ? data.open(path + ".data") : Error::success(); }
+std::string dataFileOf(const std::string &path) { return path + ".data"; }
+
+Error ModelWriter::open() { return external ? data.open(dataFileOf(path)) : Error::success(); }
 
 Error ModelWriter::place(onnx::Tensor &tensor, std::string bytes, bool outside) {
   if (bytes.size() != bytesOf(tensor))
@@ -124,7 +127,7 @@ Error ModelWriter::place(onnx::Tensor &tensor, std::string bytes, bool outside) 
   uint64_t offset = (at + kAlignment - 1) / kAlignment * kAlignment;
   data.os().write_zeros(unsigned(offset - at));
   data.os() << bytes;
-  addEntry(tensor, "location", (sys::path::filename(path) + ".data").str());
+  addEntry(tensor, "location", sys::path::filename(dataFileOf(path)).str());
   addEntry(tensor, "offset", std::to_string(offset));
   addEntry(tensor, "length", std::to_string(bytes.size()));
   tensor.set_data_location(onnx::Tensor::EXTERNAL);

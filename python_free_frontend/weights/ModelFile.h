@@ -30,9 +30,12 @@ public:
 
 private:
   onnx::Model model;
-  std::string folder;
+  std::string path;
   uint64_t numUnknown = 0;
 };
+
+/// Where a model at `path` has what it holds outside.
+std::string dataFileOf(const std::string &path);
 
 /// Writes a model, and its external data, under temporary names; they take
 /// their own when all is written, so the model read may be the one replaced.

@@ -17,6 +17,13 @@ public:
   static char ID;
 };
 
+/// The error of a path that leads out of its folder through a link.
+class LinkOutside : public llvm::ErrorInfo<LinkOutside, llvm::StringError> {
+public:
+  using ErrorInfo::ErrorInfo;
+  static char ID;
+};
+
 /// An open regular file that lies beneath a folder, whatever links its path
 /// goes through. A name that comes from a file format is untrusted: it must not
 /// make us read what the owner of the folder did not put there, nor block on a
@@ -38,6 +45,11 @@ public:
   /// reading. Errors say which rule was broken or what the system said, without
   /// naming the path.
   llvm::Error open(llvm::StringRef folder, llvm::StringRef path);
+
+  /// Opens what the model file `model` names `location`: in the folder of `model`, or, if both are
+  /// links, as in the caches of model hubs, in the one where the files lie that they lead to.
+  /// `found` is the path of it.
+  llvm::Error openBeside(llvm::StringRef model, llvm::StringRef location, std::string &found);
 
   /// Of the open file, for mapping it.
   int getDescriptor() const { return fd; }

@@ -3,6 +3,8 @@
 #include "weft/Support/ConfinedFile.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -17,6 +19,7 @@ using llvm::Error;
 using weft::ConfinedFile;
 
 char weft::MissingFile::ID;
+char weft::LinkOutside::ID;
 
 namespace {
 /// Closes a descriptor at the end of its scope.
@@ -94,7 +97,10 @@ Error ConfinedFile::open(llvm::StringRef folder, llvm::StringRef path) {
   Descriptor probe{openResolvedBeneath(directory.fd, path.str(), O_PATH | O_CLOEXEC)};
   if (probe.fd < 0) {
     if (errno == EXDEV || errno == ELOOP)
-      return createStringError("the path must not leave the model's folder through a link");
+      return llvm::make_error<weft::LinkOutside>(
+          "the path must not leave the model's folder through "
+          "a link; put the file itself there",
+          llvm::inconvertibleErrorCode());
     if (errno == ENOENT)
       return llvm::make_error<weft::MissingFile>(std::strerror(errno),
                                                  llvm::inconvertibleErrorCode());
@@ -121,6 +127,23 @@ Error ConfinedFile::open(llvm::StringRef folder, llvm::StringRef path) {
   fd = opened;
   size = after.st_size;
   return Error::success();
+}
+
+Error ConfinedFile::openBeside(llvm::StringRef model, llvm::StringRef location,
+                               std::string &found) {
+  namespace path = llvm::sys::path;
+  llvm::StringRef folder = path::parent_path(model);
+  llvm::SmallString<256> named(folder), realModel, real;
+  path::append(named, location);
+  found = named.str().str();
+  Error wrong = open(folder, location);
+  if (!wrong.isA<LinkOutside>() || llvm::sys::fs::real_path(model, realModel) ||
+      llvm::sys::fs::real_path(named, real) ||
+      path::parent_path(realModel) != path::parent_path(real))
+    return wrong;
+  llvm::consumeError(std::move(wrong));
+  found = real.str().str();
+  return open(path::parent_path(real), path::filename(real));
 }
 
 Error ConfinedFile::read(uint64_t offset, uint64_t length, char *out) const {

@@ -88,6 +88,25 @@ TEST_F(ExternalDataTest, PathsThatLeaveTheFolder) {
   refuse({{"location", "loop"}}, "link");
 }
 
+// As caches of model hubs have it: links to files that lie beside each other.
+TEST_F(ExternalDataTest, LinksOfAModelAndItsDataLeadToOneFolder) {
+  std::string model = modelWith({{"location", "data"}}), linked = folder + "/model/linked.onnx";
+  mkdir((folder + "/blobs").c_str(), 0700);
+  ASSERT_EQ(rename(model.c_str(), (folder + "/blobs/aa").c_str()), 0);
+  ASSERT_EQ(symlink("../blobs/aa", linked.c_str()), 0);
+  ASSERT_EQ(symlink("../blobs/bb", (folder + "/model/data").c_str()), 0);
+  write("blobs/bb", "fedcba98");
+  module = import(linked);
+  ASSERT_TRUE(module) << log;
+  auto ops = getMainGraph(*module).getBody().getOps<InitializerOp>();
+  EXPECT_EQ(read((*ops.begin()).getValue()), "fedcba98");
+  // Not what only the data's link leads to.
+  unlink((folder + "/model/data").c_str());
+  ASSERT_EQ(symlink("../secret.bin", (folder + "/model/data").c_str()), 0);
+  EXPECT_FALSE(import(linked));
+  EXPECT_NE(log.find("must not leave the model's folder through a link"), std::string::npos) << log;
+}
+
 TEST_F(ExternalDataTest, ThingsThatAreNotFiles) {
   refuse({{"location", "sub"}}, "the path must name a regular file");
   refuse({{"location", "."}}, "must name a regular file");
