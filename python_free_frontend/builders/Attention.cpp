@@ -3,6 +3,7 @@
 #include "python_free_frontend/builders/Attention.h"
 
 #include "python_free_frontend/builders/Blocks.h"
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -204,12 +205,29 @@ Mask paddingMask(GraphBuilder &g, const Value &padding) {
   return mask;
 }
 
+/// Of the pairs of a head. With a factor, as Llama 3.1's `rope_scaling` of type `llama3`: waves
+/// longer than the context are that much longer, those shorter than a quarter of it stay, and
+/// between them the share goes with how often a wave fits the context.
+static std::vector<double> rotaryFrequencies(const ModelSpec &spec) {
+  constexpr double kFewest = 1, kMost = 4; // times that a wave fits
+  int64_t half = spec.headDim() / 2;
+  std::vector<double> frequencies(half);
+  for (int64_t i = 0; i < half; ++i) {
+    double frequency = std::pow(spec.ropeTheta, -double(i) / double(half));
+    if (spec.ropeFactor > 1) {
+      double waves = double(spec.ropeContext) * frequency / (2 * M_PI);
+      double kept = std::clamp((waves - kFewest) / (kMost - kFewest), 0.0, 1.0);
+      frequency *= kept + (1 - kept) / spec.ropeFactor;
+    }
+    frequencies[i] = frequency;
+  }
+  return frequencies;
+}
+
 Rotary rotaryTables(GraphBuilder &g, const Value &ids) {
   const ModelSpec &spec = g.spec();
   int64_t half = spec.headDim() / 2;
-  std::vector<double> frequencies(half);
-  for (int64_t i = 0; i < half; ++i)
-    frequencies[i] = std::pow(spec.ropeTheta, -double(i) / double(half));
+  std::vector<double> frequencies = rotaryFrequencies(spec);
 
   Rotary rotary;
   if (usesAttentionOp(g)) {

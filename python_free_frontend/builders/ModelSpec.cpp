@@ -63,6 +63,9 @@ const Key kKeys[] = {
     {"std", "standard deviation of the weights", &ModelSpec::std},
     {"eps", "epsilon of the normalisations", &ModelSpec::eps},
     {"rope_theta", "base of the rotary frequencies", &ModelSpec::ropeTheta},
+    {"rope_factor", "waves longer than rope_context are so many times longer, as in Llama 3.1",
+     &ModelSpec::ropeFactor},
+    {"rope_context", "longest sequence before rope_factor", &ModelSpec::ropeContext, 1, 1 << 24},
     {"attention",
      "eager: one scale after the product; sdpa: as torch's "
      "scaled_dot_product_attention is exported",
@@ -113,7 +116,7 @@ const Preset kGpt2Presets[] = {{"small", "layers=12,hidden=768,heads=12"},
 const Preset kLlamaPresets[] = {
     {"tiny", "layers=2,hidden=64,heads=4,kv_heads=2,ffn=128,vocab=256,seq=64"},
     {"1b", "layers=16,hidden=2048,heads=32,kv_heads=8,ffn=8192,vocab=128256,"
-           "seq=8192,tied=1,rope_theta=500000"},
+           "seq=8192,tied=1,rope_theta=500000,rope_factor=32"},
     {"7b", "layers=32,hidden=4096,heads=32,kv_heads=32,ffn=11008,vocab=32000,"
            "seq=4096,rope_theta=10000"},
     {"8b", "layers=32,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=128256,"
@@ -145,8 +148,8 @@ const KindInfo kKinds[] = {
      kGpt2Presets},
     {"llama", Kind::Llama,
      "layers=16,hidden=2048,heads=32,kv_heads,ffn,vocab=32000,seq=2048,tied=0,"
-     "bias=0,std=0.02,eps=1e-5,rope_theta=10000,attention=sdpa,linear=matmul,"
-     "mask_input=0,weights=",
+     "bias=0,std=0.02,eps=1e-5,rope_theta=10000,rope_factor=1,rope_context=8192,"
+     "attention=sdpa,linear=matmul,mask_input=0,weights=",
      kLlamaPresets},
     {"bert", Kind::Bert,
      "layers=12,hidden=768,heads=12,ffn,vocab=30522,seq=512,types=2,std=0.02,"
@@ -326,6 +329,8 @@ void check(const ModelSpec &spec, Faults &faults) {
   if (rotary && spec.hidden % spec.heads == 0 && spec.headDim() % 2)
     faults.add("rotary positions need an even head size, hidden/heads = " + Twine(spec.headDim()) +
                "; choose heads so that it is even");
+  if (rotary && spec.ropeFactor < 1)
+    faults.add("rope_factor is below 1; it makes waves longer, and 1 leaves them as they are");
   if (spec.kind == Kind::Vit)
     requireDivides(faults, "patch", spec.patch, "image", spec.image);
   if (spec.kind == Kind::Resnet && !resnetShape(spec.layers))

@@ -31,10 +31,10 @@ struct ModelSpec {
   int64_t vocab = 0, seq = 0, types = 0;
   int64_t experts = 0, topK = 0, group = 0, capacity = 0;
   int64_t image = 0, patch = 0, channels = 0, classes = 0, inputs = 0;
-  int64_t opset = 0, seed = 0;
+  int64_t opset = 0, seed = 0, ropeContext = 0;
   bool tied = false, bias = false, maskInput = false, normalize = false;
   bool pooler = false, sharedMask = false;
-  double std = 0, eps = 0, ropeTheta = 0;
+  double std = 0, eps = 0, ropeTheta = 0, ropeFactor = 1;
   Style style = Style::Exporter;
   DType dtype = DType::F32;
   std::string attention;  // eager | sdpa
