@@ -76,7 +76,9 @@ void addWhat(FlagTable &flags, CommandLine &line) {
   flags.value("--input", "NAME=FILE.npy", "repeat for each input; dtype and shape must match",
               takeFile(line.inputs));
   flags.text("--output-dir", "DIR", "write every output to DIR/NAME.npy", line.outputDirectory);
-  flags.value("--expect", "NAME=FILE.npy", "compare an output: |y - e| <= atol + rtol * |e|",
+  flags.value("--expect", "NAME=FILE.npy",
+              "compare an output: |y - e| <= atol + rtol * |e|; integers must be equal, unless a "
+              "tolerance is given",
               takeFile(line.expected));
   flags.number("--rtol", "R", "default 1e-4", line.rtol, 1e300);
   flags.number("--atol", "A", "default 1e-5", line.atol, 1e300);

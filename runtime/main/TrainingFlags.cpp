@@ -132,7 +132,7 @@ void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options)
               }));
   table.value("--temperature", "T", "... by chance, evened out by T",
               tuned([&generation](const std::string &text) {
-                return FlagTable::parseNumber(text, 1e6, generation.temperature);
+                return FlagTable::parseNumber(text, 1e6, generation.temperature.emplace());
               }));
   table.value("--seed", "S", "... of that chance", tuned([&generation](const std::string &text) {
                 return FlagTable::parseSeed(text, generation.seed);

@@ -52,7 +52,8 @@ bool Restarts::again(const Outcome &outcome) {
   const TrainingOptions &training = options.training;
   folder = isOwn ? training.save : "";
   // As the training itself decides it.
-  bool resumes = !training.resume.empty() && (training.resume != training.save || newest > 0);
+  bool resumes =
+      !training.resume.empty() && (!isSameFolder(training.resume, training.save) || newest > 0);
   std::string why =
       outcome.text.empty() ? "exit code " + std::to_string(outcome.code) : outcome.text;
   std::string place =

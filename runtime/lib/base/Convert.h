@@ -103,6 +103,10 @@ inline bool isFloat(DType type) {
   return type == DType::F64 || type == DType::F32 || type == DType::BF16 || type == DType::F16;
 }
 
+inline bool isSigned(DType type) {
+  return type == DType::I8 || type == DType::I16 || type == DType::I32 || type == DType::I64;
+}
+
 /// Calls `visit(T())` with the C++ type of `type`.
 template <typename Visit> auto withType(DType type, Visit visit) {
   switch (type) {

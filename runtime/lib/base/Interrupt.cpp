@@ -80,6 +80,8 @@ void Interrupt::watch() {
       if (speaks && (!header || header->failed.load() == 0))
         emit(Stream::Err, "\nweft: stopping after the running step; once more to stop at once\n");
     }
+    if (patient.load() > 0)
+      asking = Clock::now();
     if (secondsSince(asking) < std::max(kLeastPatience, kLongestSteps * longest.load()))
       continue;
     if (speaks)

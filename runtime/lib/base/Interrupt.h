@@ -30,6 +30,21 @@ public:
   int requested() const;
   /// The loop is alive: a step ended that took so long.
   void stepTook(double seconds);
+  /// While one lives, what is being done ends, however long it takes: a checkpoint is written. A
+  /// second signal ends the process nevertheless. Null has no interrupt to keep.
+  class Patience {
+  public:
+    explicit Patience(Interrupt *interrupt) : interrupt(interrupt) { add(1); }
+    ~Patience() { add(-1); }
+    Patience(const Patience &) = delete;
+
+  private:
+    void add(int count) {
+      if (interrupt)
+        interrupt->patient.fetch_add(count);
+    }
+    Interrupt *interrupt;
+  };
   /// The loop knows that it is to stop, because of `signal`, and does.
   void stopping(int signal) { heeded.store(signal); }
   /// The wish came in the last step, and stopped nothing.
@@ -45,7 +60,7 @@ private:
   bool speaks;
   sigset_t watched, before;
   std::atomic<const BoardHeader *> board{nullptr};
-  std::atomic<int> first{0}, heeded{0};
+  std::atomic<int> first{0}, heeded{0}, patient{0};
   std::atomic<double> longest{0}; // step; 0 = none has ended
   std::atomic<bool> ending{false}, complete{false};
   std::thread thread;

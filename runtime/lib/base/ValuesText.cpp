@@ -15,23 +15,39 @@ static std::string numberText(const char *before, double value) {
   return std::string(before) + text;
 }
 
+/// Integers are ids and indices, of which every digit counts.
+static std::string elementText(DType type, const void *data, int64_t at) {
+  std::string text;
+  withType(type, [&](auto kind) {
+    using T = decltype(kind);
+    if constexpr (std::is_integral_v<T>)
+      text = std::to_string(static_cast<const T *>(data)[at]);
+  });
+  if (!text.empty())
+    return text;
+  double value = 0;
+  convertElements(type, static_cast<const char *>(data) + at * dtypeBytes(type), DType::F64, &value,
+                  1);
+  return numberText("", value);
+}
+
 std::string weft::runtime::valuesText(DType type, const void *data, int64_t count) {
   constexpr int64_t kShown = 8;
   std::vector<double> values(size_t(count), 0.0);
   convertElements(type, data, DType::F64, values.data(), count);
   std::string text = "[";
   for (int64_t i = 0; i < count && i < kShown; ++i)
-    text += numberText(i ? ", " : "", values[size_t(i)]);
+    text += (i ? ", " : "") + elementText(type, data, i);
   if (count <= kShown)
     return text + "]";
-  double low = HUGE_VAL, high = -HUGE_VAL, sum = 0;
-  for (double value : values) {
-    low = value < low ? value : low;
-    high = value > high ? value : high;
+  int64_t low = 0, high = 0;
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    double value = values[size_t(i)], least = values[size_t(low)], most = values[size_t(high)];
+    low = value < least || std::isnan(least) ? i : low;
+    high = value > most || std::isnan(most) ? i : high;
     sum += value;
   }
-  if (low > high) // nothing but NaN
-    low = high = NAN;
-  return text + ", ...]" + numberText(" min ", low) + numberText(" max ", high) +
-         numberText(" mean ", sum / double(count));
+  return text + ", ...] min " + elementText(type, data, low) + " max " +
+         elementText(type, data, high) + numberText(" mean ", sum / double(count));
 }

@@ -108,7 +108,18 @@ Status CheckpointFiles::removeTree(const std::string &path) const {
   int error = ask("rmdir", path);
   if (error == 0 && ::rmdir(path.c_str()) != 0)
     error = errno;
+  if (error == ENOTEMPTY || error == EEXIST)
+    return setAside(path);
   return error == 0 ? Status() : failure(path, "removed", error);
+}
+
+Status CheckpointFiles::setAside(const std::string &path) const {
+  size_t name = path.find_last_of('/') + 1;
+  std::string base = path.substr(0, name) + "kept-" + path.substr(name), kept = base;
+  struct stat info;
+  for (int number = 2; ::lstat(kept.c_str(), &info) == 0; ++number)
+    kept = base + "." + std::to_string(number);
+  return rename(path, kept);
 }
 
 Status weft::runtime::listDirectory(const std::string &path, std::vector<std::string> &names) {

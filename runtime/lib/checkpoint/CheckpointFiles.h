@@ -24,11 +24,12 @@ public:
   Status rename(const std::string &from, const std::string &to) const;
   Status syncDirectory(const std::string &path) const;
   Status unlink(const std::string &path) const;
-  /// A checkpoint's folder and what checkpoints put in it; anything else
-  /// makes it fail. A folder that is not there is fine.
+  /// A checkpoint's folder and what checkpoints put in it. What somebody else has put there stays,
+  /// in a folder `kept-...` beside it. A folder that is not there is fine.
   Status removeTree(const std::string &path) const;
 
 private:
+  Status setAside(const std::string &path) const;
   int ask(const char *operation, const std::string &path) const {
     return hook ? hook(operation, path) : 0;
   }

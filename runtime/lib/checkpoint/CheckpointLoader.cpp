@@ -1,6 +1,7 @@
 // Loads a checkpoint into the states of a session with any layout.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "base/Convert.h"
+#include "checkpoint/CheckpointFiles.h"
 #include "checkpoint/CheckpointFolder.h"
 #include "checkpoint/CheckpointGroup.h"
 #include "checkpoint/CheckpointReader.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unistd.h>
 
 using namespace weft::runtime;
 
@@ -224,10 +226,21 @@ Status loadRanks(weft_session &session, const CheckpointManifest &manifest,
   return status;
 }
 
+/// Whether this process sees what the first one does: another checkpoint would be no better.
+Status seeFolder(const std::string &path) {
+  if (isDirectory(path))
+    return {};
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return Status::user("there is no such folder on " + std::string(host) +
+                      "; give one with --resume that all hosts share");
+}
+
 /// Sets `damaged` when another checkpoint may do instead.
 Status loadOne(weft_session &session, const CheckpointCandidate &candidate,
                const LoadOptions &options, CheckpointInfo &info, bool &damaged) {
   damaged = false;
+  WEFT_TRY(agree(session, seeFolder(candidate.path)));
   CheckpointManifest manifest;
   WEFT_TRY(parseManifest(candidate.manifest, manifest));
   Matching matching(session.view(), manifest, options.parametersOnly);

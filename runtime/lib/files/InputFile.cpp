@@ -6,6 +6,7 @@
 
 #include "weft/runtime/Metadata.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <type_traits>
 
@@ -13,24 +14,40 @@ using namespace weft::runtime;
 
 namespace {
 
-/// The first element that is no index of `rows` rows; -1 = none. Unsigned
-/// values past the middle of 64 bits count as negative, and are as wrong.
-int64_t firstOutside(const NpyFile &file, int64_t rows, int64_t &value) {
+/// Which integers an input may have: `least` to `most`, and `others`.
+struct Limit {
+  int64_t least = 0, most = 0;
+  std::vector<int64_t> others;
+
+  bool allows(int64_t value) const {
+    return (value >= least && value <= most) ||
+           std::find(others.begin(), others.end(), value) != others.end();
+  }
+};
+
+/// The first element that is beyond; -1 = none. Unsigned values past the middle of 64 bits count as
+/// negative, and are as wrong.
+int64_t firstBeyond(const NpyFile &file, const Limit &limit, int64_t &value) {
   int64_t found = -1;
   withType(file.dtype(), [&](auto type) {
     using T = decltype(type);
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       auto *values = static_cast<const T *>(file.data());
       int64_t count = file.numElements();
-      int64_t least = std::is_signed_v<T> ? -rows : 0;
       for (int64_t i = 0; i < count && found < 0; ++i) {
         value = int64_t(values[i]);
-        if (value < least || value >= rows)
+        if (!limit.allows(value))
           found = i;
       }
     }
   });
   return found;
+}
+
+/// Labels that count are classes; 0 = the input has none, or they are not known.
+int64_t classesOf(const ProgramView &p, const std::string &input) {
+  bool areLabels = input == metadataOf(p, metadata::kTrainLabels);
+  return areLabels ? std::atoll(metadataOf(p, metadata::kTrainClasses).c_str()) : 0;
 }
 
 } // namespace
@@ -69,12 +86,26 @@ Status weft::runtime::openInputFile(const ProgramView &p, const Port &port, cons
         "input '" + name + "' must be " + shapeText(shape) + " " + dtypeName(port.dtype) +
         ", but " + textOf(file, path) +
         (sameType ? "; bind the sizes when compiling (--bind)" : "; convert the file"));
-  std::optional<int64_t> rows = rowsOf(p, p.string(port.name));
-  int64_t value = 0;
-  int64_t outside = rows ? firstOutside(file, *rows, value) : -1;
-  if (outside < 0)
+  auto rows = rowsOf(p, p.string(port.name));
+  int64_t classes = classesOf(p, name), value = 0;
+  if (classes == 0 && !rows)
     return {};
-  return Status::user("input '" + name + "': element " + std::to_string(outside) + " of '" + path +
-                      "' is " + std::to_string(value) + ", but the model looks it up in " +
-                      std::to_string(*rows) + " rows; these are 0 to " + std::to_string(*rows - 1));
+  Limit limit;
+  std::string end;
+  if (classes > 0) {
+    constexpr int64_t kIgnored = -100; // as everywhere
+    limit = {0, classes - 1, {kIgnored}};
+    if (std::string ignored = metadataOf(p, metadata::kTrainIgnored); !ignored.empty())
+      limit.others.push_back(std::atoll(ignored.c_str()));
+    end = ", which is not a class: these are 0 to " + std::to_string(limit.most);
+  } else {
+    limit = {isSigned(port.dtype) ? -*rows : 0, *rows - 1, {}};
+    end = ", but the model looks it up in " + std::to_string(*rows) + " rows; these are 0 to " +
+          std::to_string(limit.most);
+  }
+  int64_t at = firstBeyond(file, limit, value);
+  if (at < 0)
+    return {};
+  return Status::user("input '" + name + "': element " + std::to_string(at) + " of '" + path +
+                      "' is " + std::to_string(value) + end);
 }

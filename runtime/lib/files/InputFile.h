@@ -10,7 +10,8 @@
 namespace weft::runtime {
 
 /// Opens what an input is to be: dtype and shape must be the input's, and what
-/// the model looks up rows by must be indices of rows that there are.
+/// the model looks up rows by must be indices of rows that there are; labels that are classes must
+/// be among them, or not count.
 Status openInputFile(const ProgramView &program, const Port &port, const std::string &path,
                      NpyFile &file);
 

@@ -76,8 +76,7 @@ Status Generator::prepare(const GenerationOptions &wanted, bool byteTokens,
   if (!missing.empty())
     return {StatusCode::Usage, "--generate: program 'forward' has other inputs; add" + missing};
   bytes = byteTokens || vocabulary == 256;
-  if (options.temperature == 0 && options.topK > 0)
-    options.temperature = 1;
+  temperature = options.temperature.value_or(options.topK > 0 ? 1 : 0);
   WEFT_TRY(parsePrompt(options.prompt));
   window.resize(size_t(batch * sequence));
   input.resize(window.size() * dtypeBytes(tokens->dtype));
@@ -177,14 +176,14 @@ int64_t Generator::choose(uint64_t position) {
   for (int64_t i = 0; i < vocabulary; ++i)
     ranked.emplace_back(-row[size_t(i)], i);
   int64_t kept = options.topK > 0 ? std::min(options.topK, vocabulary) : vocabulary;
-  if (options.temperature == 0)
+  if (temperature == 0)
     kept = 1;
   // Equal logits: the smaller id first.
   std::partial_sort(ranked.begin(), ranked.begin() + kept, ranked.end());
   double total = 0, best = -ranked[0].first;
-  for (int64_t i = 0; i < kept && options.temperature > 0; ++i) {
+  for (int64_t i = 0; i < kept && temperature > 0; ++i) {
     double &weight = ranked[size_t(i)].first;
-    weight = std::exp((-weight - best) / options.temperature);
+    weight = std::exp((-weight - best) / temperature);
     total += weight;
   }
   std::array<uint32_t, 4> random = philox({uint32_t(position), uint32_t(position >> 32), 0, 0},

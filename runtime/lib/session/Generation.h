@@ -43,6 +43,7 @@ private:
 
   weft_session &session;
   GenerationOptions options;
+  double temperature = 0; // 0 = greedy
   bool bytes = false;
   const Port *tokens = nullptr, *logits = nullptr;
   int64_t batch = 0, sequence = 0, vocabulary = 0;

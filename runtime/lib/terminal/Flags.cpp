@@ -246,6 +246,9 @@ std::string FlagTable::parse(const std::vector<std::string> &arguments) {
       if (i + 1 == arguments.size())
         return name + " wants a value: " + name + " " + flag->placeholder;
       given = arguments[++i];
+      if (given.size() > 1 && given[0] == '-' && find(given.substr(0, given.find('='))))
+        return name + " wants a value, but '" + given + "' is a flag; if it is meant, write " +
+               name + "=" + given;
     }
     if (flag->kind == Kind::Optional && attached && given.empty())
       return name + " has an empty value; write " + name + " or " + name + "=" + flag->placeholder;

@@ -22,9 +22,6 @@ constexpr int64_t kFaultAround = 2 << 20;
 constexpr int64_t kSmallFile = 64 << 20;
 
 bool isInteger(DType type) { return !isFloat(type) && type != DType::Bool; }
-bool isSigned(DType type) {
-  return type == DType::I8 || type == DType::I16 || type == DType::I32 || type == DType::I64;
-}
 
 int64_t leastOf(DType type) {
   return isSigned(type) ? -1 - int64_t((uint64_t(1) << (8 * dtypeBytes(type) - 1)) - 1) : 0;

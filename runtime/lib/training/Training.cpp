@@ -3,6 +3,7 @@
 #include "weft/runtime/Training.h"
 
 #include "base/Interrupt.h"
+#include "checkpoint/CheckpointFolder.h"
 #include "checkpoint/CheckpointGroup.h"
 #include "job/Agreement.h"
 #include "session/Generation.h"
@@ -144,7 +145,7 @@ private:
                                  steps.holdsByteTokens() || evaluation.holdsByteTokens(),
                                  options.inputs));
     WEFT_TRY(chooseStart());
-    if (!resumes)
+    if (!resumes || !savesWhereItResumes())
       WEFT_TRY(refuseOldCheckpoints());
     if (!options.save.empty())
       WEFT_TRY(CheckpointWriter::open(&session, options.save, {}, writer));
@@ -181,10 +182,8 @@ private:
   /// Where a run saves it may resume, before there is anything: so one command
   /// line does for the first start and for all others.
   Status chooseStart() {
-    std::string begins = !options.resume.empty() && options.resume == options.save &&
-                                 !holdsCheckpoints(options.resume)
-                             ? "1"
-                             : "";
+    bool isSame = !options.resume.empty() && isSameFolder(options.resume, options.save);
+    std::string begins = isSame && !holdsCheckpoints(options.resume) ? "1" : "";
     WEFT_TRY(broadcast(session, begins));
     resumes = !options.resume.empty() && begins.empty();
     if (!begins.empty())
@@ -192,8 +191,14 @@ private:
     return {};
   }
 
-  /// A new run among the checkpoints of an old one would be confusing: the
-  /// newest of them is what --resume takes.
+  /// --resume may name one checkpoint of the folder, too.
+  bool savesWhereItResumes() const {
+    bool isOne = checkpointStepOf(options.resume) >= 0;
+    return isSameFolder(isOne ? options.resume + "/.." : options.resume, options.save);
+  }
+
+  /// A run among the checkpoints of another one would be confusing, as the newest of them is what
+  /// --resume takes, and would remove them when they are too many.
   Status refuseOldCheckpoints() const {
     if (!holdsCheckpoints(options.save))
       return {};
@@ -335,6 +340,7 @@ private:
   }
 
   Status compareReplicas(int64_t step) {
+    Interrupt::Patience patience(options.interrupt);
     Status status = replicas->compare(step);
     if (status.ok() && replicas->numCompared() == 0 && log.isSpeaking() && !replicasTold)
       log.warning("--check-replicas: no two ranks hold the same elements of a state; there is "
@@ -440,12 +446,12 @@ private:
 
   /// A failed save is told and training goes on: the last good one stays.
   Status save(bool last) {
+    Interrupt::Patience patience(options.interrupt);
     Progress progress(shows(), "saving the checkpoint");
     // The write before this one may have failed; that is told, and no reason to
     // give up this one.
     WEFT_TRY(warnOf(writer->finish()));
     Status status = writer->save(info);
-    savedStep = info.step;
     if (status.ok() && last)
       status = writer->finish();
     WEFT_TRY(warnOf(status));
@@ -477,12 +483,14 @@ private:
         "; the parameters are spoiled. Lower lr, clip gradients (clip=1), or compute in a wider "
         "type";
     if (writer) {
-      // What was saved just before this step gave this loss.
+      Interrupt::Patience patience(options.interrupt);
       bool saved = writer->finish().ok() && !writer->lastCommitted().empty();
-      if (saved && savedStep < record.step)
-        text += "; --resume " + writer->lastCommitted() + " has the last good ones";
+      const std::string &last = writer->lastCommitted();
+      // What was saved just before this step gave this loss.
+      if (saved && checkpointStepOf(last) == record.step)
+        text += "; those of " + last + " gave that loss: --resume one before it";
       else if (saved)
-        text += "; those of " + writer->lastCommitted() + " gave that loss: --resume one before it";
+        text += "; --resume " + last + " has the last good ones";
     }
     return Status::user(text);
   }
@@ -535,7 +543,6 @@ private:
   bool resumes = false; // from a checkpoint that is there
   bool trains = false, evaluates = false, evaluated = false, stopped = false;
   double peakBytes = 0;
-  int64_t savedStep = -1;
   Status saveFailure;
   StepRunner runner; // last, as it waits for steps that use the others
 };

@@ -7,6 +7,7 @@
 #include "weft/runtime/Status.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,8 +22,8 @@ struct GenerationOptions {
   bool tuned = false; // one of the flags below was given
   std::string prompt; // text for byte tokens, else ids: 1,2,3
   int64_t tokens = 100;
-  int64_t topK = 0;       // 0 = of all tokens
-  double temperature = 0; // 0 = greedy, unless topK is given, then 1
+  int64_t topK = 0;                  // 0 = of all tokens
+  std::optional<double> temperature; // 0 = greedy; if it is not given 1 with topK, else 0
   uint64_t seed = 0;
 };
 
