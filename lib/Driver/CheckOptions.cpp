@@ -32,12 +32,28 @@ std::string checkExplain(const Options &options) {
     return (explains ? "--explain" : "--report") +
            std::string(
                " needs what phase sharded decides; give --compile-to sharded or a later one");
+  return "";
+}
+
+/// Two documents on the standard output are none.
+std::string checkStandardOutput(const Options &options) {
   bool prints = options.until < Phase::Executable && !options.dryRun &&
                 (options.output == Options().output || options.output == "-");
-  if (explains && prints)
-    return "--explain and --compile-to would both write to the screen; write the program to a file "
-           "with -o FILE, or "
-           "nowhere with --dry-run";
+  std::string first;
+  for (auto [flag, isPrinted] :
+       {std::pair<const char *, bool>{"--explain", options.explain != Explain::No},
+        {"--report", options.report == "-"},
+        {"--dump-schedule", options.dumpSchedule == "-"},
+        {"--plot-schedule", options.plotSchedule == "-"},
+        {"--write-devices", options.writeDevices == "-"},
+        {"--compile-to", prints}}) {
+    if (isPrinted && !first.empty())
+      return first + " and " + flag + " would both write to the screen; " +
+             (prints ? "write the program to a file with -o FILE, or nowhere with --dry-run"
+                     : "give " + std::string(flag) + " a file");
+    if (isPrinted)
+      first = flag;
+  }
   return "";
 }
 
@@ -90,6 +106,8 @@ std::string weft::driver::checkOptions(const Options &options, bool resumes) {
     return "-o - is for text, with --compile-to; an executable is a file";
   if (!resumes && !isModelFile(options.model))
     return "";
+  if (std::string wrong = checkStandardOutput(options); !wrong.empty())
+    return wrong;
   if (std::string wrong = checkExplain(options); !wrong.empty())
     return wrong;
   // Without --mesh the model may ask for one.

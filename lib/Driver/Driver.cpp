@@ -163,6 +163,10 @@ private:
       if (int code = report.showPlan())
         return code;
     }
+    if (report.explains() && phase == Phase::Local && first == Phase::Local)
+      return tell("--explain and --report of a text of phase local tell what is scheduled; give "
+                  "--compile-to scheduled or a later one",
+                  Usage);
     return report.printProgram(*compilation);
   }
 

@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Driver.h"
 
-#include "dialects/onnx/IR/Onnx.h"
 #include "weft/Support/OutputFile.h"
 
-#include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -27,18 +24,6 @@ std::vector<std::string> driver::inputFiles(const Options &options) {
       files.push_back(file);
   for (const auto &[input, file] : options.compile.phases.bindings.files)
     files.push_back(file);
-  return files;
-}
-
-std::vector<std::string> driver::dataFiles(ModuleOp model) {
-  llvm::StringSet<> found;
-  AttrTypeWalker attributes;
-  attributes.addWalk([&](onnx::DataAttr data) { found.insert(data.getFile().getValue()); });
-  model.walk([&](Operation *op) { attributes.walk(op->getAttrDictionary()); });
-  std::vector<std::string> files;
-  for (StringRef file : found.keys())
-    files.push_back(file.str());
-  llvm::sort(files);
   return files;
 }
 
@@ -96,6 +81,25 @@ llvm::Error driver::checkOutputs(const Options &options, ArrayRef<std::string> i
         return wrong;
     if (llvm::Error wrong = checkOutput(output))
       return wrong;
+  }
+  return llvm::Error::success();
+}
+
+std::string driver::dumpPath(StringRef folder, Phase phase) {
+  SmallString<128> path(folder);
+  llvm::sys::path::append(path, std::to_string(unsigned(phase)) + "-" + phaseName(phase) + ".mlir");
+  return path.str().str();
+}
+
+llvm::Error driver::checkDumps(const Options &options, Phase from, ArrayRef<std::string> inputs) {
+  for (unsigned i = unsigned(from) + 1;
+       !options.dumpDirectory.empty() && i < unsigned(Phase::Executable); ++i) {
+    std::string dump = dumpPath(options.dumpDirectory, Phase(i));
+    for (const std::string &input : inputs)
+      if (llvm::sys::fs::equivalent(dump, input))
+        return llvm::createStringError("--dump-phases '" + options.dumpDirectory +
+                                       "' would take the place of '" + input +
+                                       "', which is read; name another folder");
   }
   return llvm::Error::success();
 }

@@ -9,6 +9,7 @@
 #include "Report.h"
 #include "TextFile.h"
 #include "TraceReport.h"
+#include "dialects/onnx/IR/TensorData.h"
 #include "weft/Driver/Driver.h"
 #include "weft/Explain/Explain.h"
 #include "weft/Registration/Registration.h"
@@ -55,7 +56,7 @@ public:
     if (failed(loaded))
       return messages.failed(false);
     compilation.emplace(std::move(*loaded));
-    if (int code = checkOutput(dataFiles(compilation->getModule())))
+    if (int code = checkOutput(onnx::dataFilesOf(compilation->getModule())))
       return code;
     if (int code = prepare(*compilation, {}, options, program))
       return code;

@@ -162,6 +162,9 @@ std::string check(const PlanOptions &options) {
                ? ""
                : "--calibrate measures a machine, whatever runs on it: leave the model and "
                  "--evaluate out";
+  for (const GivenFlag &given : options.program.given)
+    if (given.flag == "--comm")
+      return "--comm is for --calibrate: links and what messages take are in the file of --cluster";
   if (!options.from.empty())
     return options.to.empty() ? "--diff needs two plans: weft-plan --diff FROM TO" : "";
   if (options.program.model.empty())

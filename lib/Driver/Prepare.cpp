@@ -2,7 +2,7 @@
 // the mesh.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
-#include "dialects/onnx/IR/Onnx.h"
+#include "dialects/onnx/IR/TensorData.h"
 #include "passes/dist/devices/DeviceSpecs.h"
 #include "passes/onnx/OnnxToNn.h"
 #include "weft/Compiler/StageAxis.h"
@@ -176,9 +176,12 @@ int driver::prepare(Compilation &compilation, const std::vector<std::string> &ar
     if (int code = checkTarget(options, program))
       return code;
   }
-  std::vector<std::string> data = dataFiles(module);
+  std::vector<std::string> data = onnx::dataFilesOf(module);
   data.push_back(compilation.getModelPath());
   if (llvm::Error wrong = checkOutputs(options, data))
+    return tell(llvm::toString(std::move(wrong)), UserError);
+  llvm::append_range(data, inputFiles(options));
+  if (llvm::Error wrong = checkDumps(options, compilation.getPhase(), data))
     return tell(llvm::toString(std::move(wrong)), UserError);
   const PhaseOptions &phases = options.compile.phases;
   if (onnx::getMainGraph(module) && phases.train && phases.usesModelStep() &&

@@ -3,6 +3,7 @@
 #include "Report.h"
 
 #include "TextFile.h"
+#include "weft/Driver/Driver.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/runtime/Terminal.h"
 
@@ -44,7 +45,7 @@ void Report::begin(const Compilation &compilation, bool sequenceParallel) {
   // What an earlier run wrote of phases that this one reaches, or not, is not of this program.
   for (unsigned i = unsigned(compilation.getPhase()) + 1;
        !options.dumpDirectory.empty() && i < unsigned(Phase::Executable); ++i)
-    (void)llvm::sys::fs::remove(dumpPath(Phase(i)));
+    (void)llvm::sys::fs::remove(dumpPath(options.dumpDirectory, Phase(i)));
 }
 
 int Report::phaseEnded(const Compilation &compilation, double seconds) {
@@ -56,13 +57,7 @@ int Report::phaseEnded(const Compilation &compilation, double seconds) {
     return Ok;
   if (auto code = llvm::sys::fs::create_directories(options.dumpDirectory))
     return tell("cannot make folder '" + options.dumpDirectory + "': " + code.message(), UserError);
-  return printInto(compilation.getModule(), dumpPath(phase));
-}
-
-std::string Report::dumpPath(Phase phase) const {
-  SmallString<128> path(options.dumpDirectory);
-  llvm::sys::path::append(path, std::to_string(unsigned(phase)) + "-" + phaseName(phase) + ".mlir");
-  return path.str().str();
+  return printInto(compilation.getModule(), dumpPath(options.dumpDirectory, phase));
 }
 
 void Report::explainTo(llvm::raw_ostream &out) {

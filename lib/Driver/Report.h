@@ -48,7 +48,6 @@ private:
   bool isAsked() const { return explains() || options.dryRun || options.compile.memoryLimit != 0; }
   void explainTo(llvm::raw_ostream &out);
   int printInto(mlir::ModuleOp module, llvm::StringRef path);
-  std::string dumpPath(Phase phase) const;
 
   const Options &options;
   explain::Document document;

@@ -332,9 +332,11 @@ void weft::explain::collectSchedule(ModuleOp module, Document &document) {
   dist::MeshAttr attribute = dist::getMesh(module);
   Mesh mesh = attribute ? attribute.getValue() : Mesh();
   bool isResumed = document.programs.empty();
-  if (isResumed)
+  if (isResumed) {
+    document.mesh.clear(); // of stages nothing but this is known before
     for (const Mesh::Axis &axis : mesh.axes)
       document.mesh.push_back({axis.name, axis.size, axis.kind == AxisKind::Temporal});
+  }
   FailureOr<CostModel> costs = failure();
   if (isResumed)
     costs = costModelOf(module, mesh);

@@ -5,6 +5,7 @@
 #include "python_free_frontend/text/Omissions.h"
 #include "python_free_frontend/text/TextReader.h"
 #include "python_free_frontend/text/TextWriter.h"
+#include "python_free_frontend/wire/ExternalFiles.h"
 #include "python_free_frontend/wire/Prescan.h"
 #include "weft/Support/OutputFile.h"
 #include "llvm/Support/FileSystem.h"
@@ -15,7 +16,7 @@ using namespace llvm;
 namespace weft::text {
 namespace {
 
-Error toText(MemoryBuffer &input, raw_ostream &os, Outcome &outcome) {
+Error toText(MemoryBuffer &input, StringRef output, raw_ostream &os, Outcome &outcome) {
   std::string name = input.getBufferIdentifier().str() + ": ";
   // The scan bounds what a hostile file may cost before protobuf reads it.
   onnx::ScanLimits limits;
@@ -28,6 +29,8 @@ Error toText(MemoryBuffer &input, raw_ostream &os, Outcome &outcome) {
   if (!model.ParseFromString(scanned.bytes))
     return createStringError(name + "protobuf cannot read the model; files above 2 GiB need "
                                     "external data");
+  if (Error wrong = onnx::checkHoldsNoData(output, model, input.getBufferIdentifier()))
+    return wrong;
   if (scanned.numUnknownFields)
     outcome.warnings.push_back(name + std::to_string(scanned.numUnknownFields) +
                                " fields are newer than our schema, left out; first " +
@@ -39,10 +42,12 @@ Error toText(MemoryBuffer &input, raw_ostream &os, Outcome &outcome) {
   return Error::success();
 }
 
-Error toModel(MemoryBuffer &input, raw_ostream &os) {
+Error toModel(MemoryBuffer &input, StringRef output, raw_ostream &os) {
   Expected<onnx::Model> model = readText(input.getBuffer(), input.getBufferIdentifier());
   if (!model)
     return model.takeError();
+  if (Error wrong = onnx::checkHoldsNoData(output, *model, input.getBufferIdentifier()))
+    return wrong;
   std::string bytes;
   if (!model->SerializeToString(&bytes))
     return createStringError(input.getBufferIdentifier() +
@@ -66,7 +71,8 @@ Expected<Outcome> runText(bool isToText, const std::string &input, const std::st
   if (Error error = file.open(output))
     return error;
   Outcome outcome;
-  if (Error error = isToText ? toText(**buffer, file.os(), outcome) : toModel(**buffer, file.os()))
+  if (Error error = isToText ? toText(**buffer, output, file.os(), outcome)
+                             : toModel(**buffer, output, file.os()))
     return error;
   if (Error error = file.commit())
     return error;

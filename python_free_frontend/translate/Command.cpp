@@ -1,7 +1,7 @@
 // Translation of model files to text of the `onnx` dialect, and back.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "python_free_frontend/translate/Command.h"
-#include "dialects/onnx/IR/Onnx.h"
+#include "dialects/onnx/IR/TensorData.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "python_free_frontend/exporter/Exporter.h"
@@ -29,6 +29,10 @@ llvm::Expected<bool> weft::onnx::runTranslate(const TranslateOptions &options) {
   if (llvm::sys::fs::equivalent(options.input, options.output))
     return llvm::createStringError("'" + options.output +
                                    "' is the input itself; name another file");
+  for (const std::string &data : dataFilesOf(*module))
+    if (llvm::sys::fs::equivalent(data, options.output))
+      return llvm::createStringError("'" + options.output +
+                                     "' holds weights of the model; name another file");
   if (llvm::Error error = file.open(options.output))
     return error;
   if (options.toText) {

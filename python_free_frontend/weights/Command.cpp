@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "python_free_frontend/weights/Command.h"
 
+#include "python_free_frontend/weights/ModelFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -31,9 +32,10 @@ Expected<std::unique_ptr<TensorStore>> openStore(const WeightFiles &files,
 Expected<Outcome> runReplace(const WeightFiles &files, const ReplaceOptions &options,
                              OpenCheckpoint openCheckpoint) {
   for (const std::string &path : files.paths)
-    if (sys::fs::equivalent(options.output, path))
-      return createStringError("'" + options.output +
-                               "' is what the weights are read from; name another file");
+    for (const std::string &output : {options.output, dataFileOf(options.output)})
+      if (sys::fs::equivalent(output, path))
+        return createStringError("'" + output +
+                                 "' is what the weights are read from; name another file");
   auto store = openStore(files, openCheckpoint);
   Expected<ReplaceSummary> summary =
       store ? replaceWeights(**store, options) : Expected<ReplaceSummary>(store.takeError());

@@ -4,7 +4,9 @@
 
 #include "python_free_frontend/weights/ModelFile.h"
 #include "python_free_frontend/weights/TensorBytes.h"
+#include "python_free_frontend/wire/ExternalFiles.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Regex.h"
 
 using namespace llvm;
@@ -214,6 +216,16 @@ Expected<ReplaceSummary> replaceWeights(TensorStore &store, const ReplaceOptions
   for (const onnx::Tensor *initializer : model.mutableInitializers())
     summary.bytes += bytesOf(*initializer);
   summary.external = options.external || summary.bytes > kInlineLimit;
+  // A model that is replaced may lose its data, another one may not.
+  if (!sys::fs::equivalent(options.output, options.model)) {
+    if (Error error = onnx::checkHoldsNoData(options.output, model.message(), options.model))
+      return std::move(error);
+    std::string data = dataFileOf(options.output);
+    if (Error error = summary.external
+                          ? onnx::checkHoldsNoData(data, model.message(), options.model)
+                          : Error::success())
+      return std::move(error);
+  }
   ModelWriter writer(options.output, summary.external);
   if (Error error = writer.open())
     return std::move(error);

@@ -53,6 +53,8 @@ Status readAll(const std::string &path, std::vector<uint8_t> &bytes) {
   uint8_t block[1 << 16];
   while (size_t count = std::fread(block, 1, sizeof block, file.get()))
     bytes.insert(bytes.end(), block, block + count);
+  if (std::ferror(file.get()))
+    return Status::user("'" + path + "' cannot be read: " + std::strerror(errno));
   return {};
 }
 
@@ -94,7 +96,7 @@ Status weft::data::idxToNpy(const IdxOptions &options) {
     std::reverse(bytes.data() + at, bytes.data() + at + width);
   // The header may leave elements unaligned.
   bytes.erase(bytes.begin(), bytes.begin() + int64_t(header));
-  DType to = options.scale == 0 ? DType::I64 : DType::F32;
+  DType to = options.scale == 0 && !isFloat(type) ? DType::I64 : DType::F32;
   std::vector<double> values(static_cast<size_t>(count));
   convertElements(type, bytes.data(), DType::F64, values.data(), count);
   for (double &value : values)

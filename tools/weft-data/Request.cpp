@@ -5,6 +5,7 @@
 #include "weft/runtime/Flags.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 
@@ -111,7 +112,7 @@ private:
     goWith(
         {"npy"},
         flags.text("--fill", "HOW",
-                   "zeros (default); ones; range: 0, 1, 2 ...; random[:SEED]: even over [-1, 1); "
+                   "zeros (default); ones; range: 0, 1, 2 ...; random[:SEED]: even over [-1, 1]; "
                    "ids:N[:SEED]: whole numbers from 0 to N-1",
                    request.npy.fill));
   }
@@ -146,16 +147,17 @@ private:
                          request.command = kIdx;
                          return "";
                        }));
-    goWith({kIdx},
-           flags.value("--scale", "S", "values times S, as f32; without it integers, as i64",
-                       [this](const std::string &text) -> std::string {
-                         char *end = nullptr;
-                         request.idx.scale = std::strtod(text.c_str(), &end);
-                         bool isNumber = !text.empty() && *end == 0;
-                         return isNumber && request.idx.scale != 0
-                                    ? ""
-                                    : "wants a number that is not 0, not '" + text + "'";
-                       }));
+    goWith({kIdx}, flags.value("--scale", "S",
+                               "values times S, as f32; without it integers as i64, floats as f32",
+                               [this](const std::string &text) -> std::string {
+                                 char *end = nullptr;
+                                 request.idx.scale = std::strtod(text.c_str(), &end);
+                                 bool isNumber =
+                                     !text.empty() && *end == 0 && std::isfinite(request.idx.scale);
+                                 return isNumber && request.idx.scale != 0
+                                            ? ""
+                                            : "wants a number that is not 0, not '" + text + "'";
+                               }));
     goWith({kIdx}, flags.value("--sample-shape", "AxBxC", "shape of one sample, if not the file's",
                                [this](const std::string &text) -> std::string {
                                  return parseShape(text, request.idx.sampleShape)

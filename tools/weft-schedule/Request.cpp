@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <set>
@@ -326,8 +327,16 @@ Status weft::schedule::parseRequest(const std::vector<std::string> &arguments, R
     return usage("--costs says all; leave out --times and --memory");
   if ((request.output == "-") + (request.plot == "-") + request.json > 1)
     return usage("only one of -o, --plot and --json can go to the standard output");
-  if (!request.output.empty() && request.output == request.plot)
+  auto placeOf = [](const std::string &path) {
+    std::error_code unknown;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  };
+  if (!request.output.empty() && !request.plot.empty() &&
+      placeOf(request.output) == placeOf(request.plot))
     return usage("-o and --plot name the same file");
+  for (const FlagTable::Given &flag : flags.given())
+    if (request.kind != "search" && (flag.name == "--evaluations" || flag.name == "--threads"))
+      return usage(flag.name + " is for 'search', and this is " + request.kind);
   WEFT_TRY(splitKind(request));
   return checkSizes(request);
 }

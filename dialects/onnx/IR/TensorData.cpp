@@ -1,9 +1,11 @@
 // Decoding of tensor payloads: plain bytes, packed varints, widened elements.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/onnx/IR/TensorData.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Diagnostics.h"
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Support/ConfinedFile.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -73,6 +75,18 @@ static LogicalResult decodeVarints(llvm::StringRef text, unsigned width,
     shift = 0;
   }
   return success(shift == 0);
+}
+
+std::vector<std::string> weft::onnx::dataFilesOf(ModuleOp model) {
+  llvm::StringSet<> found;
+  AttrTypeWalker attributes;
+  attributes.addWalk([&](DataAttr data) { found.insert(data.getFile().getValue()); });
+  model.walk([&](Operation *op) { attributes.walk(op->getAttrDictionary()); });
+  std::vector<std::string> files;
+  for (llvm::StringRef file : found.keys())
+    files.push_back(file.str());
+  llvm::sort(files);
+  return files;
 }
 
 /// Opens the file of `data`. A path that a model's text gave is held to the

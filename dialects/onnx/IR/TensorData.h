@@ -4,8 +4,11 @@
 #define WEFT_DIALECTS_ONNX_IR_TENSORDATA_H
 
 #include "dialects/onnx/IR/Onnx.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include <string>
+#include <vector>
 
 namespace weft::onnx {
 
@@ -23,6 +26,9 @@ std::optional<int64_t> getStoredBytes(mlir::RankedTensorType type);
 /// True if the elements are `length` plain little-endian bytes in a file, that
 /// is, if they can be mapped and used where they are.
 bool isPlainFileData(TensorAttr tensor);
+
+/// The files that hold elements of the tensors of `model`, sorted.
+std::vector<std::string> dataFilesOf(mlir::ModuleOp model);
 
 /// The payload as the entries of its field: little-endian, 1 byte each for
 /// `raw`, 4 for `float` and `int32`, 8 for the others.

@@ -27,15 +27,18 @@ EmitOptions emitOptions(mlir::ModuleOp module, const Options &options, const std
 
 /// Whether an executable, and the weights beside it, will be written.
 bool makesExecutable(const Options &options);
-/// The files that the command line names to be read, and those that the model does.
+/// The files that the command line names to be read.
 std::vector<std::string> inputFiles(const Options &options);
-std::vector<std::string> dataFiles(mlir::ModuleOp model);
+/// Where --dump-phases puts the text of a phase.
+std::string dumpPath(llvm::StringRef folder, Phase phase);
 /// The flag and the file of each output.
 using Outputs = std::vector<std::pair<llvm::StringRef, std::string>>;
 /// Found out before work that would be lost: whether all that is asked for, and `more`, can be
 /// written, and takes the place of none of `inputs`.
 llvm::Error checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs,
                          const Outputs &more = {});
+/// The same of the texts of the phases behind `from`, those of an earlier run being removed first.
+llvm::Error checkDumps(const Options &options, Phase from, llvm::ArrayRef<std::string> inputs);
 
 /// Writes `model`, at the phase `import`, into the file `path` with the placements
 /// that `sharded` recorded, and has no more then, as its first device configuration.

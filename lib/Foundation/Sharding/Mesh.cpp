@@ -10,6 +10,11 @@ using namespace llvm;
 
 namespace weft {
 
+static bool isAxisName(StringRef name) {
+  return (isAlpha(name.front()) || name.front() == '_') &&
+         llvm::all_of(name, [](char c) { return isAlnum(c) || c == '_' || c == '-' || c == '.'; });
+}
+
 std::optional<Mesh> Mesh::parse(StringRef text, std::string *why) {
   auto fail = [&](const Twine &message) -> std::optional<Mesh> {
     if (why)
@@ -21,9 +26,14 @@ std::optional<Mesh> Mesh::parse(StringRef text, std::string *why) {
   text.split(entries, ',', -1, /*KeepEmpty=*/false);
   int64_t devices = 1;
   for (StringRef entry : entries) {
-    auto [name, sizes] = entry.trim().split('=');
+    auto [name, sizes] = entry.split('=');
+    name = name.trim(), sizes = sizes.trim();
     if (name.empty() || sizes.empty())
       return fail("expected NAME=SIZE or NAME=SIZExSIZE, found '" + entry + "'");
+    if (!isAxisName(name))
+      return fail("axis '" + name +
+                  "': a name begins with a letter and goes on with letters, digits, "
+                  "'_', '-' and '.'");
     if (!mesh.resolve(name).empty())
       return fail("axis '" + name + "' is given twice");
     SmallVector<StringRef> factors;

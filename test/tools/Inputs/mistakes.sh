@@ -282,6 +282,58 @@ says 2 "--shape wants sizes like 8x64, or scalar, not '0'" weft-data npy --shape
 says 2 "--fill wants zeros, ones, range, random" weft-data npy --shape 2 --fill foo -o z.npy
 says 1 "'none' cannot be read: No such file" weft-data tokens none -o z
 
+# What a flag must not swallow, and what two outputs cannot share.
+says 2 "--mesh wants a value, but '--microbatches=2' is a flag; if it is meant, write --mesh=--microbatches=2" \
+  weft-compile mlp.onnx --mesh --microbatches=2 -o m
+says 2 "-o wants a value, but '--dry-run' is a flag" weft-compile mlp.onnx --bind batch=8 -o --dry-run
+says 2 "axis 'a\"b': a name begins with a letter" "${mesh[@]}" 'a"b=2'
+silent . "${mesh[@]}" ' dp = 2'
+says 2 "--explain and --report would both write to the screen; give --report a file" \
+  weft-compile mlp.onnx --bind batch=8 --dry-run --explain=json --report -
+says 2 "--report and --compile-to would both write to the screen; write the program to a file" \
+  weft-compile mlp.onnx --bind batch=8 --compile-to local --report -
+says 2 "-o and --plot name the same file" weft-schedule 1f1b --ranks 2 --microbatches 2 -o s.txt --plot ./s.txt
+says 2 "--threads is for 'search', and this is 1f1b" weft-schedule 1f1b --ranks 2 --microbatches 2 --threads 3
+says 2 "--comm is for --calibrate" weft-plan mlp.onnx --bind batch=8 --evaluate dp=2 --comm tcp
+# Texts of phases take the place of none that is read, but a text may go on in its folder.
+weft-compile -q mlp.onnx --bind batch=8 --mesh dp=2 --dry-run --dump-phases dumps || exit 1
+silent . weft-compile -q dumps/3-sharded.mlir --dry-run --dump-phases dumps
+mv dumps/1-graph.mlir dumps/5-local.mlir
+says 1 "--dump-phases 'dumps' would take the place of 'dumps/5-local.mlir', which is read; name another folder" \
+  weft-compile dumps/5-local.mlir --mesh dp=2 --dry-run --dump-phases dumps
+says 0 'weft.phase = "graph"' cat dumps/5-local.mlir
+weft-compile -q mlp.onnx --bind batch=8 --mesh pp=2,tp=2 --microbatches 2 "${train[@]}" --dry-run --dump-phases staged || exit 1
+says 2 "--explain and --report of a text of phase local tell what is scheduled; give --compile-to scheduled or a later one" \
+  weft-compile staged/5-local.mlir --compile-to local --explain --dry-run
+says 0 "4 ranks as pp=2,tp=2,mb=2 .microbatches.$" weft-compile staged/5-local.mlir -q --explain --dry-run
+# Files that hold a model's weights.
+weft-translate --build mlp:layers=2,inputs=8,hidden=16,classes=4,external=1 -o large.onnx 2>/dev/null || exit 1
+cp large.onnx copy.onnx && cp large.onnx.data before.data
+says 1 "'large.onnx.data' holds weights of 'large.onnx'; name another file" weft-translate --onnx-to-text large.onnx -o large.onnx.data
+says 1 "'large.onnx.data' holds weights of the model; name another file" weft-translate --onnx-to-mlir large.onnx -o large.onnx.data
+weft-translate --onnx-to-text large.onnx -o large.txt || exit 1
+says 1 "'large.onnx.data' holds weights of 'large.txt'" weft-translate --text-to-onnx large.txt -o large.onnx.data
+weft-compile -q large.onnx --bind batch=8 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd -o small || exit 1
+weft-data npy --shape 8 --fill ids:4 -o l8.npy && weft-run small -q --data x=x8.npy --data labels=l8.npy --steps 1 --save cs >/dev/null || exit 1
+says 1 "'large.onnx.data' holds weights of 'copy.onnx'" weft-translate --export-onnx copy.onnx --weights cs --external-data -o large.onnx
+silent . cmp before.data large.onnx.data
+
+# Integers are ids and indices: no tolerance, unless one is asked for, and every digit is told.
+weft-translate --text-to-onnx - -o ids.onnx <<'END' || exit 1
+<ir_version: 8, opset_import: ["": 17]> g (int64[3] a) => (int64[3] b, int64[3] c) { one = Constant <value_int = 1> () b = Add (a, one) c = Add (b, one) }
+END
+weft-compile -q ids.onnx -o ids || exit 1
+weft-data npy --shape 3 --dtype i64 --fill ids:123456789:1 -o a.npy || exit 1
+weft-run -q ids --input a=a.npy --output-dir whole || exit 1
+says 0 "b: max error 0, .* ok" weft-run ids --input a=a.npy --expect b=whole/b.npy
+says 1 "output 'b' differs" weft-run ids --input a=a.npy --expect b=whole/c.npy
+says 0 "b: max error 1, .* ok" weft-run ids --input a=a.npy --expect b=whole/c.npy --rtol 1e-4
+says 0 '^b: .* = \[[0-9]{6,}, [0-9]{6,}, [0-9]{6,}\]$' weft-run ids --input a=a.npy
+
+# Labels are classes, or do not count.
+says 1 "input 'labels': element 0 of 'high.npy' is [0-9]+, which is not a class: these are 0 to 255" \
+  weft-run train --program eval --input input_ids=ids.npy --input labels=high.npy
+
 # More processes than ranks would all do the same, and write the same files.
 says 2 "the program is for 1 rank, 2 were started; start 1" \
   "$(dirname "$0")/../../conformance/runtime/start-tcp.sh" 2 ./mlp --input x=x8.npy --timeout 20
@@ -323,4 +375,4 @@ done
 silent $'\x1b' weft-run mlp --input x=x8.npy
 
 echo "$checks mistakes, $failures answered badly"
-[ $failures -eq 0 ] && [ $checks -ge 170 ]
+[ $failures -eq 0 ] && [ $checks -ge 190 ]

@@ -1,0 +1,17 @@
+// The files beside a model that hold elements of its tensors.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PYTHON_FREE_FRONTEND_WIRE_EXTERNALFILES_H
+#define WEFT_PYTHON_FREE_FRONTEND_WIRE_EXTERNALFILES_H
+
+#include "onnx.pb.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace weft::onnx {
+
+/// An error if `output` is a file that holds data of `model`, which was read from `path`.
+llvm::Error checkHoldsNoData(llvm::StringRef output, const Model &model, llvm::StringRef path);
+
+} // namespace weft::onnx
+
+#endif // WEFT_PYTHON_FREE_FRONTEND_WIRE_EXTERNALFILES_H
