@@ -7,7 +7,8 @@ usage="usage: test/run.sh [--full] [--continue] [-R REGEX]
   --full      the volumes of the acceptance criteria (hours) instead of the reduced ones (minutes), whole models beside
               PyTorch, which is installed, clang-tidy on the compiler, and bugs planted in a copy of the sources, of which
               the tests must catch 95 in 100. By the day: a quarter of the mutated models that are compiled, a third of
-              the files that clang-tidy reads, a tenth of the bugs
+              the random trainings, of the layouts whose bytes are counted, and of the files that clang-tidy reads, a
+              tenth of the bugs
   --continue  goes on where an interrupted run of these sources was; its results count
   -R REGEX    only the ctests whose name matches"
 filter=() full=() again=()

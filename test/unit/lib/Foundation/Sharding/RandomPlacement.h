@@ -6,6 +6,7 @@
 #include "weft/Sharding/Placement.h"
 
 #include <cstdlib>
+#include <ctime>
 #include <random>
 
 namespace weft::test {
@@ -14,6 +15,12 @@ namespace weft::test {
 inline int volume(int reduced, int full) {
   const char *flag = std::getenv("WEFT_TEST_FULL");
   return flag && *flag == '1' ? full : reduced;
+}
+
+/// Of the full volume in so many parts, one a day: the part of today. 0 of the reduced one.
+inline int partOfToday(int parts) {
+  constexpr int64_t kSeconds = 86400;
+  return volume(0, static_cast<int>(std::time(nullptr) / kSeconds % parts));
 }
 
 class Random {
