@@ -18,10 +18,10 @@ report "not as clang-format wants it: run $formatter -i" \
     sed -nE 's/:.* error: .*//p' | sort -u)"
 report "comments past 100 columns, which clang-format leaves as they are" \
   "$(git ls-files '*.cpp' '*.h' | xargs awk 'length > 100 && /^ *\/\// { print FILENAME ":" FNR }' | head)"
-report "layers: not as the table of docs/architecture.md says" "$(python3 test/house/layers.py .)"
-report "layout: tests mirror sources by path, passes lie where their flags say" "$(python3 test/house/layout.py .)"
-report "include guards: not the path; test/house/guards.py --fix . writes them" "$(python3 test/house/guards.py .)"
-report "names and links of files that are not there" "$(python3 test/house/links.py .)"
+report "layers: not as the table of docs/architecture.md says" "$(python3 test/house/layers.py . 2>&1)"
+report "layout: tests mirror sources by path, passes lie where their flags say" "$(python3 test/house/layout.py . 2>&1)"
+report "include guards: not the path; test/house/guards.py --fix . writes them" "$(python3 test/house/guards.py . 2>&1)"
+report "names and links of files that are not there" "$(python3 test/house/links.py . 2>&1)"
 report "conflict markers" "$(git grep -nE '^(<{7}|>{7}) ' | head)"
 report "what an op costs is getComputeClass; only targets and passes/rt ask for a library call" \
   "$(git grep -n getLibraryCall -- '*.cpp' '*.h' '*.td' |
@@ -30,7 +30,7 @@ report "no licence, on a line of its own, in the first five lines" \
   "$(git ls-files '*.cpp' '*.h' '*.td' '*.c' '*.cu' '*.cuh' '*.sh' '*.py' '*.cmake' | while IFS= read -r f; do
     head -5 "$f" | grep -qxE '((//|#) )?SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception' || echo "$f"
   done)"
-report "files past 600 lines, functions past 100, folders of the runtime past 15 files" "$(python3 test/house/sizes.py .)"
+report "files past 600 lines, functions past 100, folders of the runtime past 15 files" "$(python3 test/house/sizes.py . 2>&1)"
 report "attributes of nn have their names in dialects/nn/IR" \
   "$(git grep -nE '"nn\.[a-z_]+"' -- '*.cpp' '*.h' | grep -vE '^(dialects/nn|test)/' | head)"
 report "CHECK lines that no FileCheck reads" \
@@ -39,8 +39,8 @@ report "'// -----' without --split-input-file" \
   "$(git ls-files 'test/*.mlir' | xargs -r grep -lE '^// -----' | xargs -r grep -LE 'split-input-file')"
 report "lit tests without a RUN line" \
   "$(git ls-files 'test/*.mlir' | grep -v /Inputs/ | xargs -r grep -L 'RUN:')"
-report "errors that no test holds" "$(python3 test/house/untested-errors.py --ratchet 63)"
-report "forms of failure" "$(python3 test/house/failures.py --ratchet 17)"
+report "errors that no test holds" "$(python3 test/house/untested-errors.py --ratchet 63 2>&1)"
+report "forms of failure" "$(python3 test/house/failures.py --ratchet 17 2>&1)"
 report "paths of one machine" \
   "$(git grep -nE "(^|[^[:alnum:]_./-])$(printf %s "$PWD" | sed 's/[^[:alnum:]_/-]/\\&/g')/" | head)"
 report "errors and warnings are told by tellError and tellWarning, which bound and escape them" \

@@ -173,7 +173,7 @@ void printLayers(const Document &document, const Program &program, size_t shown,
   out << '\n';
 }
 
-void printAxes(const Document &document, const Program &program, llvm::raw_ostream &out) {
+void printSentByAxis(const Document &document, const Program &program, llvm::raw_ostream &out) {
   Totals axes = totalsOf(program, [](const Collective &one) { return axesText(one.axes); });
   // Messages that are shared are not those of each alone.
   if (document.stageAxes.empty())
@@ -244,7 +244,7 @@ private:
   void printProgram(const Program &program) {
     printHeadline(program, out);
     if (!program.collectives.empty()) {
-      printAxes(document, program, out);
+      printSentByAxis(document, program, out);
       printKindsAndRoles(document, program, out);
       printLayers(document, program, isFull ? program.collectives.size() : kScreenLayers, out);
     }
@@ -505,7 +505,7 @@ void weft::explain::printSummary(const Document &document, llvm::raw_ostream &ou
   for (const Program &program : document.programs) {
     printHeadline(program, out);
     if (!program.collectives.empty())
-      printAxes(document, program, out);
+      printSentByAxis(document, program, out);
   }
   printStages(document, Detail::Classes, out);
   if (document.hasMemory)

@@ -31,7 +31,7 @@ SmallVector<int64_t> NnBuilder::range(int64_t begin, int64_t end) {
   return llvm::to_vector(llvm::seq<int64_t>(begin, std::max(begin, end)));
 }
 
-static std::string print(llvm::ArrayRef<int64_t> shape) {
+static std::string textOf(llvm::ArrayRef<int64_t> shape) {
   std::string text = "[";
   for (auto [i, extent] : llvm::enumerate(shape))
     text += (i ? "x" : "") + std::to_string(extent);
@@ -392,7 +392,7 @@ Value NnBuilder::reshape(Value x, Shape shape) {
   if (!typeFor(shape, x))
     return Value();
   if (sizeOf(shape) != sizeOf(shapeOf(x)))
-    return fail("cannot reshape " + print(shapeOf(x)) + " to " + print(shape));
+    return fail("cannot reshape " + textOf(shapeOf(x)) + " to " + textOf(shape));
   if (isSplatConstant(x))
     return resizeSplat(x, shape);
   return make<nn::ReshapeOp>(typeFor(shape, x), x);
@@ -415,7 +415,7 @@ Value NnBuilder::broadcastTo(Value x, Shape shape) {
     int64_t extent = shapeOf(x)[dim], resultDim = dim + resultRank - rank;
     bool repeats = extent == 1 && (resultDim < 0 || shape[resultDim] != 1);
     if (resultDim < 0 ? extent != 1 : extent != shape[resultDim] && !repeats)
-      return fail("cannot broadcast " + print(shapeOf(x)) + " to " + print(shape));
+      return fail("cannot broadcast " + textOf(shapeOf(x)) + " to " + textOf(shape));
     if (repeats)
       continue;
     kept.push_back(extent);
@@ -440,7 +440,7 @@ std::optional<SmallVector<int64_t>> NnBuilder::broadcastShape(Shape x, Shape y) 
     int64_t a = i < x.size() ? x[x.size() - 1 - i] : 1;
     int64_t b = i < y.size() ? y[y.size() - 1 - i] : 1;
     if (a != b && a != 1 && b != 1) {
-      fail("shapes " + print(x) + " and " + print(y) + " do not broadcast" +
+      fail("shapes " + textOf(x) + " and " + textOf(y) + " do not broadcast" +
            explainExcess({std::max(a, b)}, std::min(a, b)));
       return std::nullopt;
     }

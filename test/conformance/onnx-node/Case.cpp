@@ -92,7 +92,7 @@ HostTensor conformance::asElementType(const HostTensor &recorded, Type element) 
   return tensor;
 }
 
-static std::string print(llvm::ArrayRef<int64_t> shape) {
+static std::string textOf(llvm::ArrayRef<int64_t> shape) {
   std::string text = "[";
   for (auto [i, extent] : llvm::enumerate(shape))
     text += (i ? "x" : "") + std::to_string(extent);
@@ -105,7 +105,7 @@ static int digitsOf(Type element) { return element.isBF16() ? 8 : element.isF16(
 std::string conformance::compare(const HostTensor &found, const HostTensor &expected,
                                  unsigned units) {
   if (found.shape != expected.shape)
-    return "shape " + print(found.shape) + ", expected " + print(expected.shape);
+    return "shape " + textOf(found.shape) + ", expected " + textOf(expected.shape);
   if (found.elementType != expected.elementType) {
     std::string text;
     llvm::raw_string_ostream(text)
