@@ -106,9 +106,9 @@ std::string weft::driver::checkOptions(const Options &options, bool resumes) {
     return "-o - is for text, with --compile-to; an executable is a file";
   if (!resumes && !isModelFile(options.model))
     return "";
-  if (std::string wrong = checkStandardOutput(options); !wrong.empty())
-    return wrong;
   if (std::string wrong = checkExplain(options); !wrong.empty())
+    return wrong;
+  if (std::string wrong = checkStandardOutput(options); !wrong.empty())
     return wrong;
   // Without --mesh the model may ask for one.
   if (!resumes && !options.compile.phases.mesh.axes.empty())
