@@ -75,7 +75,9 @@ told 'warning: restart 1 of 1: .*; resuming after step [4-9][0-9]$'
 same bytes "$bytes" "$(state "$work/ck")"
 # What another job left in --save is not where this one goes on.
 lost=("$run" --comm tcp "$grid" "${train[@]}" --max-restarts 1 --inject 2:0)
-expect 3 "warning: restart 1 of 1: .*; resuming from '$work/early' again$" "${lost[@]}" --save "$work/straight" --resume "$work/early"
+expect 1 "error: --save: '$work/straight' holds checkpoints of an earlier run" "${lost[@]}" --save "$work/straight" --resume "$work/early"
+expect 0 '^0$' echo "$(grep -c 'warning: restart ' "$work/log")"
+expect 3 "warning: restart 1 of 1: .*; resuming from '$work/early' again$" "${lost[@]}" --save "$work/none-yet" --resume "$work/early"
 expect 3 "warning: restart 1 of 1: .*; resuming from '$work/early/step-00000036' again$" "${lost[@]}" --save "$work/early" --resume "$work/early/step-00000036"
 expect 3 "warning: restart 1 of 1: .*; starting anew, as the job saved no checkpoint in '$work/new' yet$" "${lost[@]}" --save "$work/new" --resume "$work/new"
 # Wrong flags, missing files, models that diverge: as often as one likes.
