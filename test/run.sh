@@ -4,11 +4,12 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 usage="usage: test/run.sh [--full] [--continue] [-R REGEX]
-  --full      the volumes of the acceptance criteria (hours) instead of the reduced ones (minutes), whole models beside
-              PyTorch, which is installed, clang-tidy on the compiler, and bugs planted in a copy of the sources, of which
-              the tests must catch 95 in 100. By the day: a quarter of the mutated models that are compiled, a third of
-              the random trainings, of the layouts whose bytes are counted, and of the files that clang-tidy reads, a
-              tenth of the bugs
+  --full      the volumes of the acceptance criteria (hours) instead of the reduced ones (minutes), the sanitizers of
+              addresses and of threads instead of each on every other day, whole models beside PyTorch, which is
+              installed, clang-tidy on the compiler, and bugs planted in a copy of the sources, of which the tests must
+              catch 95 in 100. By the day: a quarter of the mutated models that are compiled, a third of the random
+              trainings, of the layouts whose bytes are counted, and of the files that clang-tidy reads, a tenth of the
+              bugs
   --continue  goes on where an interrupted run of these sources was; its results count
   -R REGEX    only the ctests whose name matches"
 filter=() full=() again=()
@@ -77,12 +78,14 @@ ctest --test-dir build/release --output-on-failure --timeout 5400 --parallel "$(
 status=${PIPESTATUS[0]}
 cat "$ctest_files/LastTest.log" >> "$outputs"
 failed=
+day=$(($(date +%s) / 86400))
 if [ ${#filter[@]} -eq 0 ]; then
-  step "sanitizers"
-  beside sanitizers test/sanitizers.sh
+  sanitizers=(asan tsan)
+  [ ${#full[@]} -gt 0 ] || sanitizers=("${sanitizers[day % 2]}")
+  step "sanitizers: ${sanitizers[*]}"
+  beside sanitizers test/sanitizers.sh "${sanitizers[@]}"
 fi
 if [ ${#full[@]} -gt 0 ] && [ ${#filter[@]} -eq 0 ]; then
-  day=$(($(date +%s) / 86400))
   step "clang-tidy on the compiler, part $((day % 3))/3"
   beside tidy-compiler test/tidy.sh --part $((day % 3))/3 --compiler
   step "whole models beside PyTorch"
