@@ -15,8 +15,7 @@ static std::string numberText(const char *before, double value) {
   return std::string(before) + text;
 }
 
-/// Integers are ids and indices, of which every digit counts.
-static std::string elementText(DType type, const void *data, int64_t at) {
+std::string weft::runtime::valueText(DType type, const void *data, int64_t at) {
   std::string text;
   withType(type, [&](auto kind) {
     using T = decltype(kind);
@@ -37,7 +36,7 @@ std::string weft::runtime::valuesText(DType type, const void *data, int64_t coun
   convertElements(type, data, DType::F64, values.data(), count);
   std::string text = "[";
   for (int64_t i = 0; i < count && i < kShown; ++i)
-    text += (i ? ", " : "") + elementText(type, data, i);
+    text += (i ? ", " : "") + valueText(type, data, i);
   if (count <= kShown)
     return text + "]";
   int64_t low = 0, high = 0;
@@ -48,6 +47,6 @@ std::string weft::runtime::valuesText(DType type, const void *data, int64_t coun
     high = value > most || std::isnan(most) ? i : high;
     sum += value;
   }
-  return text + ", ...] min " + elementText(type, data, low) + " max " +
-         elementText(type, data, high) + numberText(" mean ", sum / double(count));
+  return text + ", ...] min " + valueText(type, data, low) + " max " +
+         valueText(type, data, high) + numberText(" mean ", sum / double(count));
 }

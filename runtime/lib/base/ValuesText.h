@@ -9,6 +9,9 @@
 
 namespace weft::runtime {
 
+/// The element at `at`: of integers, which are ids and indices, every digit, of others six.
+std::string valueText(DType type, const void *data, int64_t at);
+
 /// "[1, 2, 3]"; of more than eight values the first ones, then the least, the
 /// largest and the mean of all. The mean of values with a NaN is NaN, the
 /// least and the largest are those of all others.

@@ -328,6 +328,13 @@ weft-run -q ids --input a=a.npy --output-dir whole || exit 1
 says 0 "b: max error 0, .* ok" weft-run ids --input a=a.npy --expect b=whole/b.npy
 says 1 "output 'b' differs" weft-run ids --input a=a.npy --expect b=whole/c.npy
 says 0 "b: max error 1, .* ok" weft-run ids --input a=a.npy --expect b=whole/c.npy --rtol 1e-4
+# Neighbours that doubles do not tell apart.
+weft-translate --text-to-onnx - -o huge.onnx <<'END' || exit 1
+<ir_version: 8, opset_import: ["": 17]> g (int64[3] a) => (int64[3] b, int64[3] c) { large = Constant <value_int = 9007199254740992> () one = Constant <value_int = 1> () zero = Sub (a, a) b = Add (zero, large) c = Add (b, one) }
+END
+weft-compile -q huge.onnx -o huge && weft-run -q huge --input a=a.npy --output-dir huges || exit 1
+says 0 "b: max error 0, .* ok" weft-run huge --input a=a.npy --expect b=huges/b.npy
+says 1 "in 3 of 3 elements, most at element 0: found 9007199254740992, expected 9007199254740993" weft-run huge --input a=a.npy --expect b=huges/c.npy
 says 0 '^b: .* = \[[0-9]{6,}, [0-9]{6,}, [0-9]{6,}\]$' weft-run ids --input a=a.npy
 
 # Labels are classes, or do not count.
