@@ -3,6 +3,7 @@
 #include "checkpoint/CheckpointGroup.h"
 
 #include <cstring>
+#include <unistd.h>
 
 using namespace weft::runtime;
 
@@ -31,6 +32,12 @@ Status exchangeSizes(weft_session &session, uint64_t own, std::vector<uint64_t> 
 }
 
 } // namespace
+
+std::string weft::runtime::hostOfProcess() {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return host;
+}
 
 Status weft::runtime::agree(weft_session &session, const Status &own) {
   int64_t processes = numProcesses(session);

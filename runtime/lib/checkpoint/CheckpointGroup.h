@@ -11,6 +11,9 @@ namespace weft::runtime {
 /// its rank. Collective, a barrier too.
 Status agree(weft_session &session, const Status &own);
 
+/// The name of the machine, for messages.
+std::string hostOfProcess();
+
 /// Gives every process's text to the first one; `all` is empty on the others.
 /// Collective.
 Status gatherTexts(weft_session &session, const std::string &text, std::vector<std::string> &all);

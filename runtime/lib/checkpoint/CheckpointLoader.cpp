@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unistd.h>
 
 using namespace weft::runtime;
 
@@ -230,9 +229,7 @@ Status loadRanks(weft_session &session, const CheckpointManifest &manifest,
 Status seeFolder(const std::string &path) {
   if (isDirectory(path))
     return {};
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  return Status::user("there is no such folder on " + std::string(host) +
+  return Status::user("there is no such folder on " + hostOfProcess() +
                       "; give one with --resume that all hosts share");
 }
 

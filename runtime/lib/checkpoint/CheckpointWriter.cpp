@@ -242,10 +242,8 @@ Status CheckpointWriter::Implementation::prepareDirectory() {
 
 /// Says in the lock's file who has it.
 void CheckpointWriter::Implementation::signLock() {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  std::string text = "rank 0 is pid " + std::to_string(getpid()) + " on " + host + ", since " +
-                     std::to_string(std::time(nullptr));
+  std::string text = "rank 0 is pid " + std::to_string(getpid()) + " on " + hostOfProcess() +
+                     ", since " + std::to_string(std::time(nullptr));
   bool written = ::ftruncate(lock, 0) == 0 &&
                  ::pwrite(lock, text.data(), text.size(), 0) == ssize_t(text.size()) &&
                  ::fsync(lock) == 0;
@@ -258,10 +256,9 @@ Status CheckpointWriter::Implementation::seeFolder() const {
   std::string found;
   if (holder.empty() || (readFile(directory + "/.lock", 1 << 10, found).ok() && found == holder))
     return {};
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  return Status::user("'" + directory + "' on " + host + " is not the folder that rank 0 sees (" +
-                      holder + "); give one with --save that all hosts share");
+  return Status::user("'" + directory + "' on " + hostOfProcess() +
+                      " is not the folder that rank 0 sees (" + holder +
+                      "); give one with --save that all hosts share");
 }
 
 Status CheckpointWriter::Implementation::prepareMemory() {
