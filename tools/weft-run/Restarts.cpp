@@ -4,6 +4,7 @@
 
 #include "checkpoint/CheckpointFolder.h"
 
+#include "weft/runtime/OutputFile.h"
 #include "weft/runtime/Terminal.h"
 
 #include <cstdio>
@@ -53,7 +54,7 @@ bool Restarts::again(const Outcome &outcome) {
   folder = isOwn ? training.save : "";
   // As the training itself decides it.
   bool resumes =
-      !training.resume.empty() && (!isSameFolder(training.resume, training.save) || newest > 0);
+      !training.resume.empty() && (!isSamePlace(training.resume, training.save) || newest > 0);
   std::string why =
       outcome.text.empty() ? "exit code " + std::to_string(outcome.code) : outcome.text;
   std::string place =

@@ -6,11 +6,11 @@
 #include "weft/Pipeline/Generate.h"
 #include "weft/runtime/Flags.h"
 #include "weft/runtime/Nearest.h"
+#include "weft/runtime/OutputFile.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <set>
@@ -327,12 +327,8 @@ Status weft::schedule::parseRequest(const std::vector<std::string> &arguments, R
     return usage("--costs says all; leave out --times and --memory");
   if ((request.output == "-") + (request.plot == "-") + request.json > 1)
     return usage("only one of -o, --plot and --json can go to the standard output");
-  auto placeOf = [](const std::string &path) {
-    std::error_code unknown;
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
-  };
   if (!request.output.empty() && !request.plot.empty() &&
-      placeOf(request.output) == placeOf(request.plot))
+      runtime::isSamePlace(request.output, request.plot))
     return usage("-o and --plot name the same file");
   for (const FlagTable::Given &flag : flags.given())
     if (request.kind != "search" && (flag.name == "--evaluations" || flag.name == "--threads"))

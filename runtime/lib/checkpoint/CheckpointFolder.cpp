@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <sys/stat.h>
 
 using namespace weft::runtime;
@@ -38,23 +37,9 @@ static std::string baseName(const std::string &path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-static std::string withoutSlashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/')
-    path.pop_back();
-  return path;
-}
-
 int64_t weft::runtime::checkpointStepOf(const std::string &path) {
-  return stepOf(baseName(withoutSlashes(path)));
-}
-
-bool weft::runtime::isSameFolder(const std::string &a, const std::string &b) {
-  std::error_code wrong;
-  auto placeOf = [&](const std::string &path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(withoutSlashes(path), wrong),
-                                             wrong);
-  };
-  return a == b || (placeOf(a) == placeOf(b) && !wrong);
+  size_t end = path.find_last_not_of('/');
+  return stepOf(baseName(path.substr(0, end + 1)));
 }
 
 CheckpointCandidate weft::runtime::inspectCheckpoint(const std::string &path) {

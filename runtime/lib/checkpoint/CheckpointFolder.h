@@ -28,10 +28,6 @@ std::string checkpointName(int64_t step);
 /// The step of a checkpoint at this path; -1 for what has another name.
 int64_t checkpointStepOf(const std::string &path);
 
-/// Whether both name one folder, however they are spelled. One that is not there yet is the same as
-/// another one that is not, if they have one name in one folder.
-bool isSameFolder(const std::string &a, const std::string &b);
-
 /// Reads and checks the manifest in `path`, and the sizes of its files.
 CheckpointCandidate inspectCheckpoint(const std::string &path);
 

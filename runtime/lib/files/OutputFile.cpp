@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -45,6 +46,16 @@ bool weft::runtime::isSameFile(const std::string &a, const std::string &b) {
   struct stat one{}, other{};
   return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && S_ISREG(one.st_mode) &&
          one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+bool weft::runtime::isSamePlace(const std::string &a, const std::string &b) {
+  std::error_code unknown;
+  auto placeOf = [&](std::string path) {
+    while (path.size() > 1 && path.back() == '/')
+      path.pop_back();
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  };
+  return a == b || (placeOf(a) == placeOf(b) && !unknown);
 }
 
 Status weft::runtime::checkNotRead(const std::string &flag, const std::string &path,

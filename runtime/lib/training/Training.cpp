@@ -15,6 +15,7 @@
 
 #include "weft/runtime/Checkpoint.h"
 #include "weft/runtime/Metadata.h"
+#include "weft/runtime/OutputFile.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -182,7 +183,7 @@ private:
   /// Where a run saves it may resume, before there is anything: so one command
   /// line does for the first start and for all others.
   Status chooseStart() {
-    bool isSame = !options.resume.empty() && isSameFolder(options.resume, options.save);
+    bool isSame = !options.resume.empty() && isSamePlace(options.resume, options.save);
     std::string begins = isSame && !holdsCheckpoints(options.resume) ? "1" : "";
     WEFT_TRY(broadcast(session, begins));
     resumes = !options.resume.empty() && begins.empty();
@@ -194,7 +195,7 @@ private:
   /// --resume may name one checkpoint of the folder, too.
   bool savesWhereItResumes() const {
     bool isOne = checkpointStepOf(options.resume) >= 0;
-    return isSameFolder(isOne ? options.resume + "/.." : options.resume, options.save);
+    return isSamePlace(isOne ? options.resume + "/.." : options.resume, options.save);
   }
 
   /// A run among the checkpoints of another one would be confusing, as the newest of them is what

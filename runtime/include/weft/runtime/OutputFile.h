@@ -21,6 +21,8 @@ Status settlePartial(const std::string &path, Status written);
 
 /// Whether both are names of one file that is there; a device may be read and written.
 bool isSameFile(const std::string &a, const std::string &b);
+/// Whether both name one place, however they are spelled, be there a file or not yet.
+bool isSamePlace(const std::string &a, const std::string &b);
 /// An error if `path`, which `flag` says to write, is one of the files that are read, by whatever
 /// name.
 Status checkNotRead(const std::string &flag, const std::string &path,
