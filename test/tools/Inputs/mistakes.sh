@@ -287,7 +287,7 @@ says 2 "--mesh wants a value, but '--microbatches=2' is a flag; if it is meant, 
   weft-compile mlp.onnx --mesh --microbatches=2 -o m
 says 2 "-o wants a value, but '--dry-run' is a flag" weft-compile mlp.onnx --bind batch=8 -o --dry-run
 says 2 "axis 'a\"b': a name begins with a letter" "${mesh[@]}" 'a"b=2'
-silent . "${mesh[@]}" ' dp = 2'
+says 0 '2 ranks as dp=2$' weft-compile -q mlp.onnx --bind batch=8 --dry-run --explain --mesh ' dp = 2'
 says 2 "--explain and --report would both write to the screen; give --report a file" \
   weft-compile mlp.onnx --bind batch=8 --dry-run --explain=json --report -
 says 2 "--report and --compile-to would both write to the screen; write the program to a file" \
@@ -316,6 +316,8 @@ says 1 "'large.onnx.data' holds weights of 'large.txt'" weft-translate --text-to
 weft-compile -q large.onnx --bind batch=8 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd -o small || exit 1
 weft-data npy --shape 8 --fill ids:4 -o l8.npy && weft-run small -q --data x=x8.npy --data labels=l8.npy --steps 1 --save cs >/dev/null || exit 1
 says 1 "'large.onnx.data' holds weights of 'copy.onnx'" weft-translate --export-onnx copy.onnx --weights cs --external-data -o large.onnx
+cp large.onnx.data read.onnx.data
+says 1 "'read.onnx.data' is what the weights are read from" weft-translate --import-weights read.onnx.data mlp.onnx --external-data -o read.onnx
 silent . cmp before.data large.onnx.data
 
 # Integers are ids and indices: no tolerance, unless one is asked for, and every digit is told.
@@ -355,6 +357,11 @@ says 0 '^12 ' weft-run train -q --resume ck --generate '12 ' --tokens 4
 checks=$((checks + 1))
 cmp said kept.text || failures=$((failures + 1))
 says 0 '^12 ' weft-run gpt -q --generate '12 ' --tokens 4
+# The likeliest token is the same, among however many it is chosen.
+weft-run gpt -q --generate '12 ' --tokens 12 > likeliest || exit 1
+says 0 '^12 ' weft-run gpt -q --generate '12 ' --tokens 12 --temperature 0 --top-k 5 --seed 3
+checks=$((checks + 1))
+cmp said likeliest || failures=$((failures + 1))
 says 2 "not known to continue texts.*it has input x: 8x8 f32" weft-run mlp --generate a
 says 1 "it is of model 'gpt.onnx', this executable of 'mlp.onnx'" weft-run mlp --resume ck --input x=x8.npy
 checks=$((checks + 1))
