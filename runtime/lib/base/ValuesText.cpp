@@ -47,6 +47,6 @@ std::string weft::runtime::valuesText(DType type, const void *data, int64_t coun
     high = value > most || std::isnan(most) ? i : high;
     sum += value;
   }
-  return text + ", ...] min " + valueText(type, data, low) + " max " +
-         valueText(type, data, high) + numberText(" mean ", sum / double(count));
+  return text + ", ...] min " + valueText(type, data, low) + " max " + valueText(type, data, high) +
+         numberText(" mean ", sum / double(count));
 }
