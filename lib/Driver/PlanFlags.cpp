@@ -156,17 +156,29 @@ FlagTable tableFor(PlanOptions &options) {
   return flags;
 }
 
+/// The first flag that is none of those that `task` heeds, or "".
+std::string checkHeeded(const PlanOptions &options, const std::string &task,
+                        llvm::ArrayRef<llvm::StringRef> heeded) {
+  for (const GivenFlag &given : options.program.given)
+    if (!llvm::is_contained(heeded, given.flag))
+      return task + " does not heed " + given.flag + ": leave it out";
+  return "";
+}
+
 std::string check(const PlanOptions &options) {
-  if (!options.calibrate.empty())
-    return options.program.model.empty() && options.layout.empty()
-               ? ""
-               : "--calibrate measures a machine, whatever runs on it: leave the model and "
-                 "--evaluate out";
+  if (!options.calibrate.empty()) {
+    if (!options.program.model.empty() || !options.layout.empty())
+      return "--calibrate measures a machine, whatever runs on it: leave the model and --evaluate "
+             "out";
+    return checkHeeded(options, "--calibrate",
+                       {"--calibrate", "--comm", "--threads-per-rank", "-q", "--quiet"});
+  }
   for (const GivenFlag &given : options.program.given)
     if (given.flag == "--comm")
       return "--comm is for --calibrate: links and what messages take are in the file of --cluster";
   if (!options.from.empty())
-    return options.to.empty() ? "--diff needs two plans: weft-plan --diff FROM TO" : "";
+    return options.to.empty() ? "--diff needs two plans: weft-plan --diff FROM TO"
+                              : checkHeeded(options, "--diff", {"--diff", "-q", "--quiet"});
   if (options.program.model.empty())
     return "no model given; write weft-plan MODEL.onnx --evaluate dp=2,tp=2, or --help";
   if (!isModelFile(options.program.model))

@@ -270,7 +270,7 @@ private:
       return true;
     }
     auto output = outputs.find(result);
-    StringRef node = nodeName(placeOf(result));
+    std::string node = nodeOf(result);
     StringAttr name = builder.getStringAttr(node.empty() ? op->getName().getStringRef() : node);
     BufferClass kind = classOf(result);
     if (output != outputs.end()) {
@@ -283,6 +283,27 @@ private:
     if (kind == BufferClass::Communication && op->hasAttr(kRolesAttr))
       scattered.insert(buffer);
     return true;
+  }
+
+  /// The node that makes a result: of a routine's call, the one in the routine; of a sum of nothing,
+  /// the one that adds to it first. Empty if there is none.
+  std::string nodeOf(OpResult result) {
+    Operation *op = result.getOwner();
+    if (auto call = dyn_cast<CallOp>(op))
+      if (func::FuncOp callee = calleeOf(call, symbols); callee && isRoutine(callee)) {
+        Operation *end = callee.getBody().front().getTerminator();
+        auto made = dyn_cast<OpResult>(end->getOperand(result.getResultNumber()));
+        std::string node = made ? nodeOf(made) : std::string();
+        if (size_t hole = node.find("{}"); hole != std::string::npos)
+          node.replace(hole, 2, call.getLabel().value_or("").str());
+        return node;
+      }
+    if (isa<NothingOp>(op))
+      for (const Reader &reader : readersOf(result))
+        for (OpResult sum : reader.op->getResults())
+          if (reusedOperand(sum) == result)
+            return nodeOf(sum);
+    return nodeName(placeOf(result)).str();
   }
 
   /// In a bucket each transition has its own.

@@ -1,6 +1,7 @@
 // RUN: weft-opt %s --rt-fuse-kernels --rt-outline-kernels --rt-hoist-constants --rt-order-commands --rt-materialize-updates --rt-elide-update-copies --rt-reuse-operands --rt-elide-sum-starts -o %t.local.mlir
 // RUN: FileCheck %s --check-prefix=LOCAL < %t.local.mlir
 // RUN: weft-opt %t.local.mlir --rt-lower-to-commands --rt-assign-streams --rt-plan-arena --rt-verify-commands | FileCheck %s
+// RUN: weft-opt %s --rt-fuse-kernels --rt-outline-kernels --rt-hoist-constants --rt-order-commands --rt-materialize-updates --rt-elide-update-copies --rt-reuse-operands --rt-elide-sum-starts --rt-lower-to-commands | FileCheck %s --check-prefix=NAME
 
 // The function computes what it did: a sum of nothing is negative zeros that a routine made. Of other zeros it is not.
 // RUN: weft-opt %s --rt-record-results --rt-fuse-kernels --rt-outline-kernels --rt-hoist-constants --rt-order-commands --rt-materialize-updates --rt-elide-update-copies --rt-reuse-operands --rt-elide-sum-starts -o %t.recorded.mlir
@@ -89,6 +90,17 @@ func.func @step(%x: tensor<8x4xf32> {nn.name = "x"}) -> (tensor<4x4xf32> {nn.nam
   %1:2 = rt.call @add(%x, %0#0, %0#1) {microbatch = 1 : i64} : (tensor<8x4xf32>, tensor<4x4xf32>, tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
   return %1#0, %1#1 : tensor<4x4xf32>, tensor<4xf32>
 }
+
+// A sum of nothing has the name of what adds to it first.
+func.func @named(%x: tensor<8x4xf32> {nn.name = "x"}) -> (tensor<f32> {nn.name = "y"}) {
+  %g = rt.call @start() : () -> tensor<4x4xf32>
+  %h = rt.call @start_rows() : () -> tensor<4xf32>
+  %0:2 = rt.call @add(%x, %g, %h) : (tensor<8x4xf32>, tensor<4x4xf32>, tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
+  %1 = nn.reduce sum %0#0 dims = [0, 1] : tensor<4x4xf32> -> tensor<f32> loc("total")
+  return %1 : tensor<f32>
+}
+// NAME-LABEL: rt.program @named
+// NAME: rt.buffer "product" gradient : memref<4x4xf32>
 
 // LOCAL-LABEL: func.func @needed
 // LOCAL-NOT: rt.nothing

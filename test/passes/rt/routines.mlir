@@ -3,6 +3,7 @@
 // RUN: weft-opt %t.local.mlir --rt-lower-to-commands --rt-assign-streams --rt-plan-arena -o %t.scheduled.mlir
 // RUN: FileCheck %s < %t.scheduled.mlir
 // RUN: weft-opt %t.scheduled.mlir --rt-verify-commands -o /dev/null
+// RUN: weft-opt %s --rt-fuse-kernels --rt-outline-kernels --rt-hoist-constants --rt-form-buckets --rt-order-commands --rt-materialize-updates --rt-elide-update-copies --rt-reuse-operands --rt-lower-to-commands | FileCheck %s --check-prefix=NAMES
 
 // What programs call goes through the same passes as they: two microbatches run one routine, which adds to a gradient in place
 // and sums over the network inside; another only reduces, a third only updates.
@@ -26,8 +27,8 @@ func.func private @block(%x: !x, %w: !w, %g: !g) -> (!x, !g) attributes {rt.rout
   %2 = nn.contract %x, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!x, !w) -> !x loc("/h.{}/product")
   %3 = nn.contract %x, %2 lhs = [1, 0] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"} : (!x, !x) -> !g loc("/h.{}/gradient")
   %4 = nn.add %g, %3 {nn.role = "weight_gradient"} : (!g, !g) -> !g loc("/h.{}/accumulated")
-  %5 = nn.broadcast %1 dims = [1] : !m -> !x loc("/h.{}/result")
-  %6 = nn.add %2, %5 : (!x, !x) -> !x loc("/h.{}/result")
+  %5 = nn.broadcast %1 dims = [1] : !m -> !x loc("/{}/result")
+  %6 = nn.add %2, %5 : (!x, !x) -> !x loc("/{}/result")
   return %6, %4 : !x, !g
 }
 func.func private @reduce(%g: !g) -> !w attributes {rt.routine} {
@@ -39,7 +40,7 @@ func.func private @update(%w: !w, %g: !w) -> !w attributes {rt.routine, rt.in_pl
   return %0 : !w
 }
 func.func private @first(%x: !x) -> !g attributes {rt.routine} {
-  %0 = nn.contract %x, %x lhs = [1, 0] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"} : (!x, !x) -> !g
+  %0 = nn.contract %x, %x lhs = [1, 0] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"} : (!x, !x) -> !g loc("/first/gradient")
   return %0 : !g
 }
 
@@ -69,6 +70,12 @@ func.func private @first(%x: !x) -> !g attributes {rt.routine} {
 // CHECK-LABEL: rt.program @reduce routine [-1] streams 2 events 0 arena 0
 // CHECK-NEXT: ^bb0(%[[G:.+]]: memref<4x4xf32>, %[[R:.+]]: memref<4x4xf32>):
 // CHECK-NEXT: rt.collective all_reduce sum %[[G]] -> %[[R]] {{.*}} stream 1
+
+// What a call makes has the name of the node in its routine.
+// NAMES-LABEL: rt.program @step
+// NAMES-DAG: rt.buffer "/first/gradient" gradient
+// NAMES-DAG: rt.buffer "/h.0/result" activation
+// NAMES: rt.invoke
 
 // A call is one command; its scratch lives while it runs. All calls add to the first sum.
 // CHECK-LABEL: rt.program @step streams 2
