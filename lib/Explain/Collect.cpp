@@ -4,6 +4,8 @@
 #include "weft/Explain/Explain.h"
 
 #include "dialects/nn/IR/Nn.h"
+#include "dialects/rt/IR/CallNames.h"
+#include "dialects/rt/IR/Rt.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Support/Diagnostics.h"
@@ -73,26 +75,43 @@ Sent sentBy(const Mesh &mesh, const CollectiveGeometry &geometry, int64_t elemen
 
 class Collector {
 public:
-  Collector(func::FuncOp function, const CostModel &costs, Program &program)
-      : function(function), costs(costs), program(program) {}
+  Collector(func::FuncOp function, const SymbolTable &symbols, const CostModel &costs,
+            Program &program)
+      : function(function), symbols(symbols), costs(costs), program(program) {}
 
   void run() {
-    function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (op->getNumResults() == 0 || op->hasTrait<OpTrait::ConstantLike>() ||
-          !isa<RankedTensorType>(op->getResult(0).getType()) || holdsSteps(op))
-        return WalkResult::advance();
-      auto transition = dyn_cast<TransitionOpInterface>(op);
-      if (transition && transition.isCommunication())
-        program.collectives.push_back(collectiveOf(transition));
-      else
-        addNode(op);
-      return WalkResult::skip(); // what is fused is one node
-    });
+    collect(function, std::nullopt);
     for (BlockArgument argument : function.getArguments())
       addState(argument);
   }
 
 private:
+  /// What is in a routine is told once for each call, with the call's `label` in its names.
+  void collect(func::FuncOp from, std::optional<StringRef> label) {
+    from.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (func::FuncOp routine = routineOf(op)) {
+        collect(routine, cast<rt::CallOp>(op).getLabel());
+        return WalkResult::skip();
+      }
+      if (op->getNumResults() == 0 || op->hasTrait<OpTrait::ConstantLike>() ||
+          !isa<RankedTensorType>(op->getResult(0).getType()) || holdsSteps(op))
+        return WalkResult::advance();
+      auto transition = dyn_cast<TransitionOpInterface>(op);
+      if (transition && transition.isCommunication())
+        program.collectives.push_back(collectiveOf(transition, label));
+      else
+        addNode(op, label);
+      return WalkResult::skip(); // what is fused is one node
+    });
+  }
+
+  /// The routine that an op calls, or null.
+  func::FuncOp routineOf(Operation *op) const {
+    auto call = dyn_cast<rt::CallOp>(op);
+    auto callee = call ? symbols.lookup<func::FuncOp>(call.getCallee()) : func::FuncOp();
+    return callee && callee->hasAttr(rt::kRoutineAttr) ? callee : func::FuncOp();
+  }
+
   /// Microbatches and buckets: what is in them is told of itself.
   static bool holdsSteps(Operation *op) {
     return isa<dist::RepeatOp>(op) || llvm::any_of(op->getRegions(), [](Region &region) {
@@ -100,11 +119,14 @@ private:
            });
   }
 
-  void addNode(Operation *op) {
+  void addNode(Operation *op, std::optional<StringRef> label) {
     Type type = op->getResult(0).getType();
-    Node node{nodeName(op),   op->getName().getStringRef().str(),
-              typeText(type), placementText(type),
-              roleText(op),   1};
+    Node node{rt::nameInCall(nodeName(op), label),
+              op->getName().getStringRef().str(),
+              typeText(type),
+              placementText(type),
+              roleText(op),
+              1};
     if (auto reason = op->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr))
       node.role = reason.getRole().str();
     if (!program.nodes.empty()) {
@@ -118,14 +140,14 @@ private:
     program.nodes.push_back(std::move(node));
   }
 
-  Collective collectiveOf(TransitionOpInterface transition) {
+  Collective collectiveOf(TransitionOpInterface transition, std::optional<StringRef> label) {
     Type from = transition->getOperand(0).getType(), to = transition->getResult(0).getType();
     const Mesh &mesh = transition.getTransitionMesh();
     Collective found;
     found.kind = stringifyTransitionKind(transition.getTransitionKind()).str();
     for (AxisId axis : transition.getTransitionAxes())
       found.axes.push_back(mesh.axes[axis].name);
-    found.node = nodeName(transition);
+    found.node = rt::nameInCall(nodeName(transition), label);
     found.type = typeText(to);
     found.from = placementText(from);
     found.to = placementText(to);
@@ -142,7 +164,7 @@ private:
                                                         after, elementBytes(from));
     found.role = roleText(transition);
     if (auto reason = transition->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr)) {
-      describeReason(mesh, transition.getTransitionAxes(), reason, found);
+      describeReason(mesh, transition.getTransitionAxes(), reason, label, found);
       found.hint = hintFor(transition, reason);
     }
     return found;
@@ -165,19 +187,26 @@ private:
     program.states.push_back(std::move(state));
   }
 
-  /// What is gathered by several transitions is used where the last leaves it.
-  static Value whereUsed(Value value) {
+  /// What is gathered by several transitions is used where the last leaves it, be it in a routine.
+  Value whereUsed(Value value) const {
     for (;;) {
-      auto users = value.getUsers();
-      auto next =
-          llvm::find_if(users, [](Operation *user) { return user->hasAttr(dist::kStepPartAttr); });
-      if (next == users.end())
+      Value next;
+      for (OpOperand &use : value.getUses())
+        if (auto transition = rt::transitionOf(use.getOwner(), use.getOperandNumber());
+            transition && transition->hasAttr(dist::kStepPartAttr))
+          next = use.getOwner()->getResult(use.getOperandNumber());
+        else if (func::FuncOp routine = routineOf(use.getOwner()))
+          if (Value used = whereUsed(routine.getArgument(use.getOperandNumber()));
+              !isa<BlockArgument>(used))
+            next = used;
+      if (!next)
         return value;
-      value = next->getResult(0);
+      value = next;
     }
   }
 
   func::FuncOp function;
+  const SymbolTable &symbols;
   const CostModel &costs;
   Program &program;
 };
@@ -193,8 +222,9 @@ void weft::explain::collectPlacement(ModuleOp module, Document &document) {
   FailureOr<CostModel> costs = costModelOf(module, mesh);
   if (failed(costs))
     return;
+  SymbolTable symbols(module);
   for (auto function : module.getOps<func::FuncOp>())
     if (function.isPublic() && !function.isExternal())
-      Collector(function, *costs, document.program(function.getSymName())).run();
+      Collector(function, symbols, *costs, document.program(function.getSymName())).run();
   document.addUpSent();
 }

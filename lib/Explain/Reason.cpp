@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Reason.h"
 
+#include "dialects/rt/IR/CallNames.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -41,11 +43,12 @@ std::vector<int64_t> weft::explain::sizesOf(const Mesh &mesh, llvm::ArrayRef<Axi
 }
 
 void weft::explain::describeReason(const Mesh &mesh, llvm::ArrayRef<AxisId> axes,
-                                   dist::ReasonAttr reason, Collective &collective) {
+                                   dist::ReasonAttr reason, std::optional<StringRef> label,
+                                   Collective &collective) {
   collective.role = reason.getRole().str();
-  collective.maker = reason.getMaker().str();
+  collective.maker = rt::nameInCall(reason.getMaker(), label);
   for (StringRef reader : reason.getReaders().getAsValueRange<StringAttr>())
-    collective.readers.push_back(reader.str());
+    collective.readers.push_back(rt::nameInCall(reader, label));
   collective.readerCount = reason.getReaderCount();
   const Placement &made = reason.getFrom().getValue(), &wanted = reason.getTo().getValue();
   collective.made = placementText(mesh, made);

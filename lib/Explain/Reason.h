@@ -17,9 +17,9 @@ std::string placementText(mlir::Type type);
 /// `8x16xf32`, of the global tensor that `type` stands for.
 std::string typeText(mlir::Type type);
 
-/// Fills in who makes and who needs what moves over `axes`.
+/// Fills in who makes and who needs what moves over `axes`, in a routine's call with its `label`.
 void describeReason(const Mesh &mesh, llvm::ArrayRef<AxisId> axes, dist::ReasonAttr reason,
-                    Collective &collective);
+                    std::optional<llvm::StringRef> label, Collective &collective);
 
 /// Of each axis.
 std::vector<int64_t> sizesOf(const Mesh &mesh, llvm::ArrayRef<AxisId> axes);

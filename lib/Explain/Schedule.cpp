@@ -5,6 +5,7 @@
 #include "weft/Explain/Explain.h"
 
 #include "dialects/dist/IR/ScheduleAttrs.h"
+#include "dialects/rt/IR/CallNames.h"
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Emit/Memory.h"
@@ -43,9 +44,7 @@ static std::vector<RunCollective> collectivesOf(rt::ProgramOp program, const Sym
     if (auto invoke = dyn_cast<rt::InvokeOp>(op))
       for (RunCollective inner :
            collectivesOf(symbols.lookup<rt::ProgramOp>(invoke.getRoutine()), symbols)) {
-        size_t hole = inner.node.find("{}");
-        if (hole != std::string::npos)
-          inner.node.replace(hole, 2, invoke.getLabel().value_or("").str());
+        inner.node = rt::nameInCall(inner.node, invoke.getLabel());
         inner.call = invoke;
         inner.callIndex = index;
         found.push_back(std::move(inner));
@@ -142,7 +141,8 @@ static void collectCollectives(ArrayRef<RunCollective> from, const CostModel &co
       for (AxisId axis : axes)
         one.axes.push_back(mesh.axes[axis].name);
       one.node = run.node;
-      describeReason(mesh, axes, reason, one);
+      rt::InvokeOp call = run.call;
+      describeReason(mesh, axes, reason, call ? call.getLabel() : std::nullopt, one);
       one.type = typeText(RankedTensorType::get(
           globalShape(reason.getFrom().getValue()),
           cast<MemRefType>(command.getSources()[i].getType()).getElementType()));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
+#include "dialects/rt/IR/CallNames.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
@@ -293,10 +294,7 @@ private:
       if (func::FuncOp callee = calleeOf(call, symbols); callee && isRoutine(callee)) {
         Operation *end = callee.getBody().front().getTerminator();
         auto made = dyn_cast<OpResult>(end->getOperand(result.getResultNumber()));
-        std::string node = made ? nodeOf(made) : std::string();
-        if (size_t hole = node.find("{}"); hole != std::string::npos)
-          node.replace(hole, 2, call.getLabel().value_or("").str());
-        return node;
+        return made ? nameInCall(nodeOf(made), call.getLabel()) : std::string();
       }
     if (isa<NothingOp>(op))
       for (const Reader &reader : readersOf(result))
