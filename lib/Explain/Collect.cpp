@@ -53,7 +53,8 @@ std::string placeRule(const Mesh &mesh, const Placement &placement) {
 
 /// What a state's placement costs each time if nobody asked for less memory: how it is stored and
 /// how it is read differ. What ZeRO splits is gathered on purpose, for a part of the step.
-std::string hintFor(TransitionOpInterface transition, dist::ReasonAttr reason) {
+std::string hintFor(TransitionOpInterface transition, dist::ReasonAttr reason,
+                    const std::string &maker) {
   if (reason.getRole().getValue() != "state" || transition->hasAttr(dist::kStepPartAttr))
     return "";
   const Mesh &mesh = transition.getTransitionMesh();
@@ -62,11 +63,18 @@ std::string hintFor(TransitionOpInterface transition, dist::ReasonAttr reason) {
                      ", read as " + placementText(mesh, reason.getTo().getValue()) +
                      ": moved in every run; ";
   return text + (rule.empty() ? "keep it whole, or place its readers"
-                              : "store it as it is read (--place '" + reason.getMaker().str() +
-                                    "=" + rule + "'), or place its readers");
+                              : "store it as it is read (--place '" + maker + "=" + rule +
+                                    "'), or place its readers");
 }
 
 Sent sentBy(const Mesh &mesh, const CollectiveGeometry &geometry, int64_t elementBytes) {
+  if (geometry.kind == TransitionKind::Move) { // each stage that lacks it has it from another
+    std::vector<runtime::Traffic> members(geometry.sources.size());
+    for (auto [stage, source] : llvm::enumerate(geometry.sources))
+      if (source >= 0 && source != int64_t(stage))
+        members[source].sent += {1, uint64_t(geometry.extent * elementBytes)};
+    return Sent::by(members);
+  }
   runtime::CollectiveShape shape{geometry.outer, geometry.extent, geometry.inner, geometry.middle,
                                  geometry.otherExtent};
   return Sent::by(runtime::trafficOf(*collectiveOf(geometry.kind), sizesOf(mesh, geometry.axes),
@@ -145,6 +153,7 @@ private:
     const Mesh &mesh = transition.getTransitionMesh();
     Collective found;
     found.kind = stringifyTransitionKind(transition.getTransitionKind()).str();
+    found.isMove = transition.getTransitionKind() == TransitionKind::Move;
     for (AxisId axis : transition.getTransitionAxes())
       found.axes.push_back(mesh.axes[axis].name);
     found.node = rt::nameInCall(nodeName(transition), label);
@@ -165,7 +174,7 @@ private:
     found.role = roleText(transition);
     if (auto reason = transition->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr)) {
       describeReason(mesh, transition.getTransitionAxes(), reason, label, found);
-      found.hint = hintFor(transition, reason);
+      found.hint = hintFor(transition, reason, found.maker);
     }
     return found;
   }
@@ -219,6 +228,8 @@ void weft::explain::collectPlacement(ModuleOp module, Document &document) {
   Mesh mesh = attribute ? attribute.getValue() : Mesh();
   for (const Mesh::Axis &axis : mesh.axes)
     document.mesh.push_back({axis.name, axis.size, axis.kind == AxisKind::Temporal});
+  if (std::optional<AxisId> axis = mesh.stageAxis())
+    document.stageAxes = {mesh.axes[*axis].name};
   FailureOr<CostModel> costs = costModelOf(module, mesh);
   if (failed(costs))
     return;

@@ -98,8 +98,11 @@ static void addUp(const Document &document, Program &program) {
     for (const weft::runtime::Volume &member : total.of(stageOf(program.rank)))
       sent.add(member);
   }
-  for (Collective &one : program.collectives)
-    one.bytes = double(one.times) * one.sent.of(memberOf(mesh, one.axes, program.rank)).bytes;
+  for (Collective &one : program.collectives) {
+    uint64_t bytes = one.isMove ? one.sent.ofAll().bytes
+                                : one.sent.of(memberOf(mesh, one.axes, program.rank)).bytes;
+    one.bytes = double(one.times) * bytes;
+  }
 }
 
 void Document::addUpSent() {

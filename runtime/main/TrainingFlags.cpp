@@ -52,7 +52,7 @@ void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options)
   TrainingTable table(flags, options);
   flags.topic("training", "Training (executables of weft-compile --train):",
               R"(SIGINT, SIGTERM and SIGHUP end training after the running step; it is saved if
---save says so. A loss that is not finite ends training with exit code 1.
+--save says so. A loss or gradient that is not finite ends training with exit code 1.
 )");
   table.count("--steps", "N", "train until step N, counted from the first one ever", options.steps,
               0);

@@ -79,14 +79,15 @@ Status weft::data::idxToNpy(const IdxOptions &options) {
     if (__builtin_mul_overflow(count, shape.back(), &count))
       return bad("has an impossible shape");
   }
-  unsigned width = dtypeBytes(type);
-  if (shape.size() != rank || uint64_t(count) != (bytes.size() - header) / width)
+  size_t width = dtypeBytes(type), held = bytes.size() - header;
+  if (shape.size() != rank || held % width != 0 || uint64_t(count) != held / width)
     return bad("is cut off or too long: it promises " + shapeText(shape) + " elements");
   if (!options.sampleShape.empty()) {
     int64_t wanted = shape[0];
+    bool isTooLarge = false;
     for (int64_t size : options.sampleShape)
-      wanted *= size;
-    if (wanted != count)
+      isTooLarge |= __builtin_mul_overflow(wanted, size, &wanted);
+    if (isTooLarge || wanted != count)
       return bad("is " + shapeText(shape) + ", so samples cannot be " +
                  shapeText(options.sampleShape));
     shape.resize(1);

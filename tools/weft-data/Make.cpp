@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -113,9 +114,12 @@ Status weft::data::makeNpy(const NpyOptions &options) {
   if (fill.onlyFloats && !isFloat(type))
     return usage("--fill " + options.fill + " is of numbers between -1 and 1, which " +
                  dtypeName(type) + " has not; write ids:N for whole ones");
-  if (fill.largest > largestWhole(type))
-    return usage("--fill " + options.fill + " goes up to " + std::to_string(int64_t(fill.largest)) +
-                 ", which is too much for " + dtypeName(type));
+  if (fill.largest > largestWhole(type)) {
+    char largest[32];
+    std::snprintf(largest, sizeof largest, "%.0f", fill.largest);
+    return usage("--fill " + options.fill + " goes up to " + largest + ", which is too much for " +
+                 dtypeName(type));
+  }
   OutputFile output(options.output);
   WEFT_TRY(output.open());
   std::string head = npyHeader(type, options.shape);

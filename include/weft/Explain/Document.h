@@ -43,7 +43,8 @@ struct Collective {
   int64_t position = 0; // it comes behind so many of the program's nodes
   int64_t times = 1;    // a run: in each microbatch
   Sent sent;            // by member, one time, if it shares no messages
-  double bytes = 0;     // of that by Program::rank, of all times
+  bool isMove = false;  // from stages that have it to those that lack it
+  double bytes = 0;     // of that by Program::rank, a move's by all members; of all times
   double ringBytes = 0; // of all times, by the model of costs
   double seconds = 0;   // of all times, one after the other, by the model of costs
   std::string hint;     // what would avoid it, or ""

@@ -33,6 +33,13 @@ public:
     return {};
   }
 
+  runtime::Volume ofAll() const {
+    runtime::Volume sum;
+    for (const Run &run : runs)
+      sum += uint64_t(run.members) * run.each;
+    return sum;
+  }
+
   /// As CollectiveFacts.h says.
   static Sent by(const std::vector<runtime::Traffic> &members) {
     Sent sent;

@@ -20,6 +20,8 @@ using nn::Term;
 
 /// Dynamic loss scaling as PyTorch's GradScaler does it.
 static constexpr double kFirstScale = 65536, kGrowth = 2, kBackoff = 0.5;
+/// Far beyond what gradients of fp16 need, and numbers of which half and double are numbers, too.
+static constexpr double kLeastScale = 0x1p-64, kMostScale = 0x1p64;
 static constexpr int64_t kGrowthInterval = 2000;
 /// PyTorch's guard in clip_grad_norm_.
 static constexpr double kClipEpsilon = 1e-6;
@@ -110,6 +112,7 @@ private:
 
   LogicalResult collectParameters() {
     SmallVector<bool> used(spec.groups.size() + spec.freeze.size());
+    SmallVector<bool> hasEffect(spec.groups.size());
     auto matches = [&](StringRef pattern, size_t index, StringRef name) {
       bool found = llvm::Regex(pattern).match(name);
       used[index] = used[index] || found;
@@ -127,8 +130,10 @@ private:
       parameter.hyper = spec.optimizer.hyper;
       bool grouped = false;
       for (auto [k, group] : llvm::enumerate(spec.groups))
-        if (matches(group.pattern, k, parameter.name) && !std::exchange(grouped, true))
+        if (matches(group.pattern, k, parameter.name) && !std::exchange(grouped, true)) {
           parameter.hyper = refine(parameter.hyper, group);
+          hasEffect[k] = hasEffect[k] || !frozen;
+        }
       // Biases and the scales of norms are vectors.
       if (!parameter.hyper.decayAll && parameter.type().getRank() < 2)
         parameter.hyper.weightDecay = 0;
@@ -142,6 +147,12 @@ private:
                                                   : spec.freeze[k - spec.groups.size()]);
     if (parameters.empty())
       return function.emitError() << "no weight is left to train";
+    for (auto [k, group] : llvm::enumerate(spec.groups))
+      if (!hasEffect[k])
+        return function.emitError()
+               << "--param-group '" << group.pattern
+               << "' has no effect: each weight that it matches is frozen, or of a --param-group "
+                  "before it, which holds";
     return success();
   }
 
@@ -200,6 +211,8 @@ private:
 
   /// Small gradients of fp16 vanish unless the loss is scaled up.
   bool needsScaling() {
+    if (spec.gradDtype == Precision::F16)
+      return true;
     return function
         .walk([](Operation *op) {
           for (Type type : op->getResultTypes())
@@ -403,8 +416,9 @@ private:
     Term old(builder, scale.getLoc(), scale), good(builder, goodSteps.getLoc(), goodSteps);
     Term fine = old.with(finite), more = good + 1.0;
     Term grows = more.is(nn::CompareKind::Ge, double(kGrowthInterval));
-    Term less = (old * kBackoff).binary<nn::MaxOp>(old.splat(1));
-    Term next = fine.choose(grows.choose(old * kGrowth, old), less);
+    Term less = (old * kBackoff).binary<nn::MaxOp>(old.splat(kLeastScale));
+    Term larger = (old * kGrowth).binary<nn::MinOp>(old.splat(kMostScale));
+    Term next = fine.choose(grows.choose(larger, old), less);
     Term count = fine.choose(grows.choose(more.splat(0), more), more.splat(0));
     results.add(next.value, nn::kUpdatesAttr, kScaleState);
     results.add(count.value, nn::kUpdatesAttr, kGoodStepsState);

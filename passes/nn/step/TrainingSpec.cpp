@@ -5,6 +5,7 @@
 #include "weft/Support/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Regex.h"
 
 #include <cmath>
@@ -183,7 +184,8 @@ static Error readOption(StringRef key, StringRef value, const KindEntry &entry,
   if (key == "total")
     return readCount(key, value, spec.schedule.total);
   // Sgd with momentum is the optimizer of that name.
-  if (key == "momentum" && spec.kind == OptimizerKind::Sgd) {
+  bool isSgd = entry.name == "sgd";
+  if (key == "momentum" && isSgd) {
     spec.kind = OptimizerKind::Momentum;
     return readHyper(key, value, spec.hyper.momentum);
   }
@@ -206,6 +208,8 @@ static Error readOption(StringRef key, StringRef value, const KindEntry &entry,
   }
   SmallVector<StringRef> keys = hyperKeys(entry);
   std::vector<std::string> known(keys.begin(), keys.end());
+  if (isSgd)
+    known.push_back("momentum");
   known.insert(known.end(), {"decay", "clip", "schedule", "warmup", "total", "min_lr"});
   return createStringError(entry.name + " has no '" + key + "'; it takes " +
                            llvm::join(known, ", ") + weft::didYouMean(key, known));
@@ -226,14 +230,21 @@ Expected<OptimizerSpec> weft::step::parseOptimizer(StringRef text) {
   spec.kind = entry->kind;
   spec.hyper = entry->defaults;
   spec.text = text.str();
+  llvm::StringSet<> given;
   for (const std::string &item : rest.empty() ? SmallVector<std::string>() : splitAt(rest, ',')) {
     auto [key, value] = StringRef(item).split('=');
+    if (!given.insert(key).second)
+      return createStringError("'" + key + "' is given twice");
     if (Error wrong = readOption(key, value, *entry, spec))
       return std::move(wrong);
   }
   const ScheduleSpec &schedule = spec.schedule;
   if (schedule.kind != ScheduleSpec::Kind::Constant && schedule.total <= schedule.warmup)
     return createStringError("a linear or cosine schedule ends at step total=N, more than warmup");
+  for (StringRef key : {"total", "min_lr"})
+    if (schedule.kind == ScheduleSpec::Kind::Constant && given.contains(key))
+      return createStringError(key + " is of a schedule that falls: give schedule=linear or "
+                                     "schedule=cosine, too");
   if (schedule.minLr > spec.hyper.lr)
     return createStringError("min_lr is above lr");
   return spec;

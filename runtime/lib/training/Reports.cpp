@@ -11,13 +11,14 @@ using namespace weft::runtime;
 
 constexpr size_t kReportSize = sizeof(Report) / sizeof(double);
 
-Status ScalarOutput::find(const ProgramView &p, const char *program, const char *name) {
+Status ScalarOutput::find(const ProgramView &p, const char *program, const char *name,
+                          bool isNeeded) {
   uint32_t index = 0;
   WEFT_TRY(findProgram(p, program, index));
   for (const Port &entry : p.Ports().slice(p.Programs()[index].outputs))
     if (p.string(entry.name) == name && entry.shape.count == 0)
       port = &entry;
-  if (!port)
+  if (!port && isNeeded)
     return Status::internal(std::string("program '") + program + "' has no scalar output '" + name +
                             "'");
   return {};

@@ -12,7 +12,7 @@ namespace weft::runtime {
 struct ScalarOutput {
   const Port *port = nullptr;
 
-  Status find(const ProgramView &p, const char *program, const char *name);
+  Status find(const ProgramView &p, const char *program, const char *name, bool isNeeded = true);
   /// If the rank has it, `holds` becomes 1 and its value is read.
   Status read(RankContext &rank, double &holds, double &value) const;
   /// The same of any rank of this process.
@@ -21,7 +21,7 @@ struct ScalarOutput {
 
 /// Of one process and run.
 struct Report {
-  static constexpr size_t kValues = 3;
+  static constexpr size_t kValues = 4;
   double has[kValues], value[kValues]; // scalar outputs
   double stop, seconds, communication, memory, counted;
   double collectives, hidden; // seconds, of a rank of the process

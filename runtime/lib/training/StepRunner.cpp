@@ -35,9 +35,9 @@ bool weft::runtime::ranksMeet(const ProgramView &p, const Program &program) {
 Status StepRunner::open(bool mayRunAhead) {
   const ProgramView &p = session.view();
   WEFT_TRY(findProgram(p, "step", program));
-  const char *names[Report::kValues] = {"loss", "grad_norm", "lr"};
+  const char *names[Report::kValues] = {"loss", "grad_norm", "lr", "loss_scale"};
   for (size_t i = 0; i < Report::kValues; ++i)
-    WEFT_TRY(outputs[i].find(p, "step", names[i]));
+    WEFT_TRY(outputs[i].find(p, "step", names[i], /*isNeeded=*/i < 3));
   ahead = mayRunAhead && !ranksMeet(p, p.Programs()[program]);
   if (ahead)
     feed.keep(2);

@@ -61,7 +61,7 @@ private:
   weft_session &session;
   BatchFeed &feed;
   Reports &reports;
-  ScalarOutput outputs[Report::kValues]; // loss, grad_norm, lr
+  ScalarOutput outputs[Report::kValues]; // loss, grad_norm, lr, loss_scale
   std::vector<Lane> lanes;
   StepLimit limit; // where no --timeout was given
   bool ahead = false, isReading = false;

@@ -302,10 +302,10 @@ private:
       log.step(record);
       if (options.onStep)
         options.onStep(record.step);
-      if (!std::isfinite(record.loss)) {
+      if (Status lost = checkNumbers(record); !lost.ok()) {
         // A step ahead, spoiled by the same, may fail in a way that says less.
         (void)runner.rest();
-        return spoiled(record);
+        return lost;
       }
       bool saves = writer && (last || isDue(info.step, options.saveEvery));
       if (replicas && (last || saves || isDue(info.step, options.replicasEvery)))
@@ -371,6 +371,8 @@ private:
     record.loss = all.value[0];
     record.gradientNorm = all.value[1];
     record.rate = all.value[2];
+    if (all.has[3] != 0)
+      record.lossScale = all.value[3];
     record.seconds = all.seconds;
     record.tokens = double(steps.elementsPerBatch());
     record.communicationShare = all.communication;
@@ -473,22 +475,41 @@ private:
     return {};
   }
 
-  Status spoiled(const StepRecord &record) {
+  /// Whether training can go on from what a step made. A program that scales the loss takes back a
+  /// step whose gradients are not finite, which happens to good ones, too, though not for ever.
+  Status checkNumbers(const StepRecord &record) {
+    bool isLost = !std::isfinite(record.gradientNorm), isTakenBack = isLost && record.lossScale;
+    // From the first scale on, half of it each time: smaller than any that helps.
+    constexpr int64_t kMostSkipped = 64;
+    skipped = isTakenBack ? skipped + 1 : 0;
+    if (skipped == kMostSkipped)
+      return Status::user("step " + std::to_string(record.step) + ": the gradients of " +
+                          std::to_string(skipped) +
+                          " steps in a row were not finite, however small the loss was scaled, and "
+                          "no step changed anything; compute in a wider type (--precision bf16)");
+    if (!std::isfinite(record.loss) || (isLost && !isTakenBack))
+      return spoiled(record, isTakenBack);
+    return {};
+  }
+
+  Status spoiled(const StepRecord &record, bool isTakenBack) {
     auto plain = [](double value) { return std::isnan(value) ? NAN : value; };
     char numbers[96];
     std::snprintf(numbers, sizeof numbers, "step %lld: the loss is %g (grad_norm %g, lr %g)",
                   static_cast<long long>(record.step), plain(record.loss),
                   plain(record.gradientNorm), plain(record.rate));
     std::string text = numbers;
-    text +=
-        "; the parameters are spoiled. Lower lr, clip gradients (clip=1), or compute in a wider "
-        "type";
+    text += isTakenBack
+                ? "; the step changed nothing, but what the model computes leaves the range "
+                  "of fp16"
+                : "; the parameters are spoiled";
+    text += ". Lower lr, clip gradients (clip=1), or compute in a wider type";
     if (writer) {
       Interrupt::Patience patience(options.interrupt);
       bool saved = writer->finish().ok() && !writer->lastCommitted().empty();
       const std::string &last = writer->lastCommitted();
       // What was saved just before this step gave this loss.
-      if (saved && checkpointStepOf(last) == record.step)
+      if (saved && !std::isfinite(record.loss) && checkpointStepOf(last) == record.step)
         text += "; those of " + last + " gave that loss: --resume one before it";
       else if (saved)
         text += "; --resume " + last + " has the last good ones";
@@ -543,6 +564,7 @@ private:
   ScalarOutput evalLoss;
   bool resumes = false; // from a checkpoint that is there
   bool trains = false, evaluates = false, evaluated = false, stopped = false;
+  int64_t skipped = 0; // steps in a row that changed nothing
   double peakBytes = 0;
   Status saveFailure;
   StepRunner runner; // last, as it waits for steps that use the others

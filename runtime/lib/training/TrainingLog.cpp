@@ -110,6 +110,8 @@ void TrainingLog::write(const StepRecord &r, double rate) {
   putNumber(file, "loss", r.loss);
   putNumber(file, "grad_norm", r.gradientNorm);
   putNumber(file, "lr", r.rate);
+  if (r.lossScale)
+    putNumber(file, "loss_scale", *r.lossScale);
   putNumber(file, "step_ms", r.seconds * 1e3, "%.6g");
   putNumber(file, "tokens_per_s", rate, "%.6g");
   putNumber(file, "mem_bytes", r.memoryBytes, "%.0f");

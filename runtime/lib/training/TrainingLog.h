@@ -19,6 +19,7 @@ class SentMeter;
 struct StepRecord {
   int64_t step = 0, steps = 0; // this one, counted from 0; and how many
   double loss = 0, gradientNorm = 0, rate = 0;
+  std::optional<double> lossScale; // of a program that skips steps whose gradients are not finite
   double seconds = 0;
   double tokens = 0; // of the step: elements of the labels
   double communicationShare = 0;

@@ -89,6 +89,13 @@ TEST(Scaling, AStepThatIsNotFiniteChangesNothing) {
     EXPECT_EQ(state.getValue().integers, before[state.getKey()].integers) << state.getKey().str();
   }
   EXPECT_EQ(run.states["weft.loss_scale"].reals[0], 32768);
+  // However often that happens, a scale is left.
+  spoiled["target"].reals[0] = INFINITY;
+  for (auto [from, to] : {std::pair(1.0, 0.5), std::pair(0x1p-64, 0x1p-64)}) {
+    run.states["weft.loss_scale"].reals[0] = from;
+    ASSERT_TRUE(succeeded(run.run(program, spoiled)));
+    EXPECT_EQ(run.states["weft.loss_scale"].reals[0], to);
+  }
 
   // The next one trains, with the gradient of the loss without scale.
   StatefulRun::Tensors inputs = batch(programs, 0.5);

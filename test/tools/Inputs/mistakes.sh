@@ -46,6 +46,10 @@ says 1 "unknown key 'layer'.*did you mean 'layers'" weft-translate --build gpt2:
 says 1 "unknown preset 'tinny'.*did you mean 'tiny'" weft-translate --build gpt2:preset=tinny -o m.onnx
 says 2 "'adamv' is no optimizer.*did you mean 'adam' or 'adamw'" weft-compile mlp.onnx --train --loss x --optimizer adamv
 says 2 "has no 'beta'.*did you mean 'beta1' or 'beta2'" weft-compile mlp.onnx --train --loss x --optimizer adam:beta=0.9
+says 2 "has no 'momentm'.*did you mean 'momentum'" weft-compile mlp.onnx --train --loss x --optimizer sgd:momentm=0.9
+says 2 "'momentum' is given twice" weft-compile mlp.onnx --train --loss x --optimizer sgd:momentum=0.9,momentum=0.8
+says 2 "total is of a schedule that falls: give schedule=linear or schedule=cosine" \
+  weft-compile mlp.onnx --train --loss x --optimizer sgd:lr=0.1,total=9,min_lr=0.01
 says 2 "'lrscale=2' is nothing that a group may have.*did you mean 'lr_scale'" \
   weft-compile mlp.onnx --train --loss x --optimizer sgd --param-group 'a:lrscale=2'
 says 1 "has no output 'logit'; its outputs are 'logits'; did you mean 'logits'" \
@@ -234,6 +238,9 @@ says 2 "splits state over the axes of the batch, and --mesh 'tp=2' has none; wri
 says 2 "--recompute is none, selective, full or auto, not 'some'" "${learns[@]}" --recompute some
 says 1 "--freeze 'none' matches no weight; weights have names as 'transformer.wte.weight'" "${learns[@]}" --freeze none
 says 1 "--param-group 'none' matches no weight; weights have names as" "${learns[@]}" --param-group none:lr_scale=2
+says 1 "--param-group 'wte.weight' has no effect: each weight that it matches is frozen, or of a --param-group before it" \
+  "${learns[@]}" --param-group weight:lr_scale=2 --param-group wte.weight:lr_scale=3
+says 1 "--param-group 'wte.weight' has no effect" "${learns[@]}" --freeze wte.weight --param-group wte.weight:lr_scale=3
 says 2 "--microbatches wants a whole number of at least 1, not '0'" "${learns[@]}" --microbatches 0
 says 2 "--seed wants a seed, a whole number from 0 to" "${learns[@]}" --seed x
 says 2 "--grad-dtype is fp32, bf16, fp16 or fp64, not 'f9'" "${learns[@]}" --grad-dtype f9

@@ -44,6 +44,18 @@ tells 1 "input 'x' must be 8x8 f32, but 'x9.npy' is 9x8 f32; bind the sizes when
 weft-compile -q gpt.onnx --bind batch=2,seq=8 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=1e38 -o wild &&
   weft-run wild -q --data-tokens text:byte --steps 1 --save spoiled >/dev/null || exit 1
 tells 1 "--generate: the logits are not numbers; the parameters are spoiled" weft-run train --resume spoiled --generate a
+# Gradients that are not finite, of a loss that is: what they have spoiled is not saved.
+weft-translate --text-to-onnx "$(dirname "$0")/nan-gradient.txt" -o nan.onnx && weft-data npy --shape 4x4 --fill zeros -o zero.npy &&
+  weft-compile -q nan.onnx --bind batch=4 --train --loss loss --optimizer sgd:lr=0.1 -o nan || exit 1
+tells 1 "step 0: the loss is 0 (grad_norm nan, lr 0.1); the parameters are spoiled. Lower lr" \
+  weft-run nan --data x=zero.npy --steps 3 --save nan.saved --every 1
+says 2 "No such file" ls nan.saved/step-00000001
+# A step of fp16 that cannot be done is skipped, but not for ever.
+weft-compile -q nan.onnx --bind batch=4 --train --loss loss --optimizer sgd:lr=0.1 --precision fp16 -o nan16 || exit 1
+tells 1 "step 63: the gradients of 64 steps in a row were not finite, however small the loss was scaled" \
+  weft-run nan16 --data x=zero.npy --steps 1000 --log nan16.jsonl
+says 0 '"loss_scale":65536,' head -1 nan16.jsonl
+says 0 '"loss_scale":7.1054' tail -1 nan16.jsonl
 # Cut off while it is read: the file, and no signal.
 cut_while_read() { # FILE COMMAND...: cuts FILE off once there is a step in cut.jsonl
   head -c 1000000 /dev/zero >"$1" && : >cut.jsonl || return 70

@@ -10,7 +10,7 @@
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:warmup=some' 2>&1 | FileCheck %s --check-prefix=COUNT
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:decay=no' 2>&1 | FileCheck %s --check-prefix=DECAY
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:schedule=square' 2>&1 | FileCheck %s --check-prefix=SCHEDULE
-// RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:min_lr=1' 2>&1 | FileCheck %s --check-prefix=LEAST
+// RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:schedule=linear,total=9,min_lr=1' 2>&1 | FileCheck %s --check-prefix=LEAST
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd param-groups=w' 2>&1 | FileCheck %s --check-prefix=GROUP
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd param-groups=w:speed=1' 2>&1 | FileCheck %s --check-prefix=SPEED
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd param-groups=w:beta1=0.5' 2>&1 | FileCheck %s --check-prefix=BETA

@@ -1,6 +1,12 @@
 // RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:logits,labels optimizer=adamw:clip=1,schedule=cosine,warmup=2,total=10' | FileCheck %s
 // RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:logits,labels optimizer=sgd freeze=^w$' | FileCheck %s --check-prefix=FREEZE
 // RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:logits,labels,ignore=3 optimizer=sgd' | FileCheck %s --check-prefix=IGNORE
+// RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:logits,labels optimizer=sgd grad-dtype=fp16' | FileCheck %s --check-prefix=SCALED
+
+// Gradients of fp16 would vanish, whatever the forward pass computes in.
+// SCALED-LABEL: func.func @step
+// SCALED-SAME: nn.name = "weft.loss_scale"
+// SCALED-SAME: tensor<f32> {nn.name = "loss_scale"}
 
 // Inputs, labels (an input of the model's batch), weights, then what the optimizer keeps; results are
 // numbers for the log and what each state becomes. Weights without a gradient are not updated.
