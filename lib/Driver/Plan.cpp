@@ -11,6 +11,7 @@
 #include "TraceReport.h"
 #include "dialects/onnx/IR/TensorData.h"
 #include "weft/Driver/Driver.h"
+#include "weft/Driver/Resume.h"
 #include "weft/Explain/Explain.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/OutputFile.h"
@@ -116,12 +117,38 @@ private:
   }
 
   int join(const Evaluation &evaluation) {
-    llvm::Expected<TraceReport> report = joinTrace(
-        asked.trace, evaluation.account, evaluation.prediction, evaluation.optimizerNodes);
+    llvm::Expected<TraceReport> report =
+        joinTrace(asked.trace, evaluation.trains ? "step" : "forward", evaluation.account,
+                  evaluation.prediction, evaluation.optimizerNodes);
     if (!report)
       return tell("--trace: " + llvm::toString(report.takeError()), UserError);
+    warnOfOtherFlags(report->flags);
     printReport(*report, llvm::outs());
     return Ok;
+  }
+
+  /// Of what was compiled with other flags times may be another program's, though it has the axes.
+  void warnOfOtherFlags(const std::string &flags) const {
+    std::vector<GivenFlag> words;
+    for (StringRef word : llvm::split(flags, ' ')) {
+      auto [flag, value] = word.split('=');
+      words.push_back({flag.str(), value.str(), flag == word});
+    }
+    std::vector<std::string> here = flagsOfCommands(options.given), there = flagsOfCommands(words);
+    auto missing = [](const std::vector<std::string> &from, const std::vector<std::string> &in) {
+      std::string texts;
+      for (const std::string &flag : from)
+        if (!llvm::is_contained(in, flag))
+          texts += " " + flag;
+      return texts;
+    };
+    std::string onlyHere = missing(here, there), onlyThere = missing(there, here);
+    if (!onlyHere.empty() || !onlyThere.empty())
+      runtime::tellWarning("weft-plan",
+                           "--trace is of a program that was compiled with other flags:" +
+                               (onlyThere.empty() ? "" : onlyThere + " only there") +
+                               (onlyThere.empty() || onlyHere.empty() ? "" : ",") +
+                               (onlyHere.empty() ? "" : onlyHere + " only here"));
   }
 
   int chooseLayout() {

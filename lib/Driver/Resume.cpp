@@ -133,12 +133,24 @@ void weft::driver::recordCommandLine(ModuleOp module, const std::string &model,
     module->setAttr(kClusterAttr, builder.getStringAttr(options.cluster));
 }
 
+static std::string textWithoutFolders(const GivenFlag &entry) {
+  return textOf(withFiles(
+      entry, [](const std::string &file) { return llvm::sys::path::filename(file).str(); }));
+}
+
 std::string weft::driver::flagsText(ModuleOp module) {
-  auto name = [](const std::string &file) { return llvm::sys::path::filename(file).str(); };
   std::vector<std::string> texts;
   for (const GivenFlag &entry : recordedFlags(module).value_or(FlagList()))
-    texts.push_back(textOf(withFiles(entry, name)));
+    texts.push_back(textWithoutFolders(entry));
   return llvm::join(texts, " ");
+}
+
+std::vector<std::string> weft::driver::flagsOfCommands(const std::vector<GivenFlag> &given) {
+  std::vector<std::string> texts;
+  for (const GivenFlag &entry : given)
+    if (isOfTheProgram(entry.flag) && flagActs().of(entry.flag).last < Phase::Executable)
+      texts.push_back(textWithoutFolders(entry));
+  return texts;
 }
 
 llvm::Expected<Options> weft::driver::resumeOptions(ModuleOp module, Phase at,

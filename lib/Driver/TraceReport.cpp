@@ -41,12 +41,20 @@ public:
     add("bubble", prediction.causes.bubble, false);
   }
 
-  llvm::Expected<TraceReport> run(StringRef json) {
+  llvm::Expected<TraceReport> run(StringRef json, StringRef program) {
     llvm::Expected<llvm::json::Value> value = llvm::json::parse(json);
     if (!value)
       return value.takeError();
     const llvm::json::Object *root = value->getAsObject();
     const llvm::json::Array *events = root ? root->getArray("traceEvents") : nullptr;
+    if (const llvm::json::Object *other = root ? root->getObject("otherData") : nullptr) {
+      StringRef found = other->getString("program").value_or("");
+      if (found != program)
+        return llvm::createStringError("it is of program '" + found + "', and '" + program +
+                                       "' is what is predicted; make it with weft-run --program " +
+                                       program + " --bench --trace");
+      report.flags = other->getString("flags").value_or("").str();
+    }
     if (events)
       for (const llvm::json::Value &event : *events)
         take(event);
@@ -150,10 +158,11 @@ std::string errorText(double predicted, double measured) {
 
 } // namespace
 
-llvm::Expected<TraceReport> driver::joinTrace(StringRef json, const cost::StepAccount &account,
+llvm::Expected<TraceReport> driver::joinTrace(StringRef json, StringRef program,
+                                              const cost::StepAccount &account,
                                               const cost::Prediction &prediction,
                                               const llvm::StringSet<> &optimizer) {
-  return Join(account, prediction, optimizer).run(json);
+  return Join(account, prediction, optimizer).run(json, program);
 }
 
 void driver::printReport(const TraceReport &report, llvm::raw_ostream &out) {

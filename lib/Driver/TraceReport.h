@@ -26,14 +26,16 @@ struct Share {
 struct TraceReport {
   int64_t ranks = 0, runs = 0;
   std::vector<Share> shares;
+  std::string flags; // with which its program was compiled, one space between two
 };
 
 /// Joins a trace of weft-run with the prediction. What a rank does on its first stream, and the
 /// time from command to command, is of the command's cause: kernels by kind, those of `optimizer`
 /// (names of nodes) apart; a collective, or waiting for one, exposed over its first axis; what
 /// crosses `stageAxis` the bubble. An error says why the text is no such trace, or that its program
-/// is of other axes.
-llvm::Expected<TraceReport> joinTrace(llvm::StringRef json, const cost::StepAccount &account,
+/// is of another name than `program`, or of other axes.
+llvm::Expected<TraceReport> joinTrace(llvm::StringRef json, llvm::StringRef program,
+                                      const cost::StepAccount &account,
                                       const cost::Prediction &prediction,
                                       const llvm::StringSet<> &optimizer);
 

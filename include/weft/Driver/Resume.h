@@ -16,6 +16,8 @@ void recordCommandLine(mlir::ModuleOp module, const std::string &model, const Op
 /// Those flags, for people to read: with files by their names alone, so that no executable tells
 /// in whose folder it was compiled.
 std::string flagsText(mlir::ModuleOp module);
+/// Of flags that are given, those that decide which commands there are, each as `flagsText` has it.
+std::vector<std::string> flagsOfCommands(const std::vector<GivenFlag> &given);
 
 /// The options of a program that goes on from `at`: what its text says, and what was
 /// `given` now where that can still be chosen. A flag that would have had to be

@@ -190,7 +190,10 @@ Status writeTrace(weft_session &session, const char *path) {
     text += part;
   if (text.back() == ',')
     text.pop_back();
-  text += "\n],\"displayTimeUnit\":\"ms\"}\n";
+  const ProgramView &p = session.view();
+  text += "\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"program\":\"" +
+          quoted(p.string(p.Programs()[session.program].name)) + "\",\"flags\":\"" +
+          quoted(p.string(p.info().options)) + "\"}}\n";
   // What is not written is seen by commit.
   std::fwrite(text.data(), 1, text.size(), file.stream());
   return file.commit();
