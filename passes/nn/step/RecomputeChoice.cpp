@@ -60,51 +60,91 @@ void RecomputeChoice::findParts() {
   close(full);
 }
 
-RecomputeChoice::Price RecomputeChoice::price(const llvm::DenseSet<Operation *> &marked) const {
-  Price price;
-  SmallVector<Value> work;
-  llvm::DenseSet<Value> seen;
+SmallVector<Value> RecomputeChoice::readByGradients() const {
+  SmallVector<Value> read;
   for (Operation &op : func::FuncOp(function).getBody().front().without_terminator())
     if (op.hasAttr(nn::kRoleAttr))
-      llvm::append_range(work, op.getOperands());
+      llvm::append_range(read, op.getOperands());
+  return read;
+}
+
+bool RecomputeChoice::isRepetition(Value value) const {
+  Operation *op = value.getDefiningOp();
+  double read = 0;
+  for (Value operand : op->getOperands())
+    read += bytesOf(operand);
+  return read < bytesOf(value) && !isExpensive(op);
+}
+
+void RecomputeChoice::addAgain(Value value, Price &price) const {
+  double flops = flopsOf(value.getDefiningOp());
+  price.flops += flops;
+  price.seconds += model.seconds(flops, /*bytes=*/0, arithmeticOf(value.getType()));
+}
+
+void RecomputeChoice::follow(SmallVector<Value> work, const llvm::DenseSet<Operation *> &marked,
+                             llvm::function_ref<bool(Value)> isNew, Price &price) const {
   while (!work.empty()) {
     Value value = work.pop_back_val();
     Operation *op = value.getDefiningOp();
-    if (!op || op->hasAttr(nn::kRoleAttr) || !forward.isActivation(value) ||
-        !seen.insert(value).second)
+    if (!op || op->hasAttr(nn::kRoleAttr) || !forward.isActivation(value) || !isNew(value))
       continue;
-    double read = 0;
-    for (Value operand : op->getOperands())
-      read += bytesOf(operand);
-    bool isRepetition = read < bytesOf(value) && !isExpensive(op);
-    if (marked.contains(op)) {
-      // Fused into what reads it, so that its time is that of arithmetic.
-      double flops = flopsOf(op);
-      price.flops += flops;
-      price.seconds += model.seconds(flops, /*bytes=*/0, arithmeticOf(value.getType()));
-    } else if (!isRepetition) {
+    bool isAgain = marked.contains(op), isRepeated = isRepetition(value);
+    if (isAgain)
+      addAgain(value, price);
+    else if (!isRepeated)
       price.bytes += bytesOf(value);
-    }
-    if (marked.contains(op) || isRepetition)
+    if (isAgain || isRepeated)
       llvm::append_range(work, op->getOperands());
   }
+}
+
+RecomputeChoice::Price RecomputeChoice::price(const llvm::DenseSet<Operation *> &marked) const {
+  Price price;
+  llvm::DenseSet<Value> seen;
+  auto isNew = [&](Value value) { return seen.insert(value).second; };
+  follow(readByGradients(), marked, isNew, price);
   return price;
 }
 
-/// A block as a whole is weighed against what is cheap in it, which comes first.
+/// A block as a whole is weighed against what is cheap in it, which comes first. Each part is
+/// priced by what it changes: of a value that is kept if nothing is marked, its bytes go, and what
+/// it is computed from is needed.
 void RecomputeChoice::weigh() {
-  const Price none = price({});
-  llvm::DenseMap<size_t, llvm::DenseSet<Operation *>> cheap;
+  Price none;
+  llvm::DenseSet<Value> kept;
+  auto isKept = [&](Value value) { return kept.insert(value).second; };
+  follow(readByGradients(), {}, isKept, none);
+  auto change = [&](ArrayRef<Operation *> ops) {
+    Price change;
+    SmallVector<Value> needed;
+    llvm::DenseSet<Operation *> marked(ops.begin(), ops.end());
+    for (Operation *op : ops)
+      for (Value value : op->getResults()) {
+        if (!kept.contains(value))
+          continue;
+        addAgain(value, change);
+        if (isRepetition(value))
+          continue;
+        change.bytes -= bytesOf(value);
+        llvm::append_range(needed, op->getOperands());
+      }
+    llvm::DenseSet<Value> seen;
+    auto isNew = [&](Value value) { return !kept.contains(value) && seen.insert(value).second; };
+    follow(std::move(needed), marked, isNew, change);
+    return change;
+  };
+
+  llvm::DenseMap<size_t, SmallVector<Operation *>> cheap;
   llvm::DenseMap<size_t, double> least;
   // What takes no time is worth as much as what takes an operation's.
   const double leastSeconds = model.seconds(1, 0, Arithmetic::F32);
   for (Part &part : parts) {
     if (part.full)
       continue;
-    llvm::DenseSet<Operation *> marked(part.ops.begin(), part.ops.end());
-    cheap[part.block].insert(part.ops.begin(), part.ops.end());
-    Price with = price(marked);
-    part.saved = std::max(0.0, none.bytes - with.bytes);
+    llvm::append_range(cheap[part.block], part.ops);
+    Price with = change(part.ops);
+    part.saved = std::max(0.0, -with.bytes);
     part.density = part.saved / std::max(leastSeconds, with.seconds);
     if (part.saved > 0) {
       double &found = least.try_emplace(part.block, part.density).first->second;
@@ -114,10 +154,13 @@ void RecomputeChoice::weigh() {
   for (Part &part : parts) {
     if (!part.full)
       continue;
-    llvm::DenseSet<Operation *> marked = cheap.lookup(part.block);
-    Price before = price(marked);
-    marked.insert(part.ops.begin(), part.ops.end());
-    Price with = price(marked);
+    SmallVector<Operation *> ops = cheap.lookup(part.block);
+    Price before = change(ops);
+    llvm::SmallDenseSet<Operation *> known(ops.begin(), ops.end());
+    for (Operation *op : part.ops)
+      if (known.insert(op).second)
+        ops.push_back(op);
+    Price with = change(ops);
     part.saved = std::max(0.0, before.bytes - with.bytes);
     part.density = part.saved / std::max(leastSeconds, with.seconds - before.seconds);
     if (auto found = least.find(part.block); found != least.end())

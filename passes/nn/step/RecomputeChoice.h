@@ -41,6 +41,17 @@ private:
   /// Sets what parts save, and sorts them by that.
   void weigh();
 
+  /// What is read by ops that compute gradients.
+  llvm::SmallVector<mlir::Value> readByGradients() const;
+  bool isRepetition(mlir::Value value) const;
+  /// Adds computing a value again. It is fused into what reads it, so that its time is that of
+  /// arithmetic.
+  void addAgain(mlir::Value value, Price &price) const;
+  /// Adds what `work` needs: values that are kept, and how others are computed again. `isNew` is
+  /// asked once of each value, and false of those that are counted already.
+  void follow(llvm::SmallVector<mlir::Value> work, const llvm::DenseSet<mlir::Operation *> &marked,
+              llvm::function_ref<bool(mlir::Value)> isNew, Price &price) const;
+
   mlir::func::FuncOp function;
   const ForwardPass &forward;
   CostModel model;
