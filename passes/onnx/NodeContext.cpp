@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/NodeContext.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
@@ -32,6 +33,14 @@ static std::string describe(NodeOp node, unsigned index) {
 
 Value NodeContext::in(unsigned index) {
   return has(index) ? inputs[index] : fail("input " + llvm::Twine(index) + " is missing");
+}
+
+Value NodeContext::setting(unsigned index) {
+  Value value = in(index);
+  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  if (argument && isa<func::FuncOp>(argument.getOwner()->getParentOp()))
+    b.statistics.push_back(argument);
+  return value;
 }
 
 bool NodeContext::wants(unsigned index) {

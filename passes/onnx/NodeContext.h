@@ -44,6 +44,9 @@ public:
   bool has(unsigned index) const { return index < inputs.size() && inputs[index]; }
   /// Null, with the failure noted, if the input is absent.
   mlir::Value in(unsigned index);
+  /// The same of a number that belongs to what the node does, as bounds and factors of classes: in
+  /// an initializer it is no weight, and no optimizer changes it.
+  mlir::Value setting(unsigned index);
   /// True if anyone reads that output.
   bool wants(unsigned index);
 

@@ -147,6 +147,7 @@ private:
       attributes.set(nn::kDimsAttr, dims);
     Location place = NameLoc::get(builder.getStringAttr(spec.target), function.getLoc());
     (void)function.insertArgument(at, type, attributes.getDictionary(builder.getContext()), place);
+    loss.isTargetMade = true;
     return function.getArgument(at);
   }
 
@@ -298,6 +299,24 @@ void weft::step::warnOfSeenLabels(func::FuncOp function, const LossSpec &spec, c
                             "own, which is made where the model has none, as in "
                             "softmax_cross_entropy:"
                          << spec.value << ",labels";
+}
+
+void weft::step::warnOfOtherClasses(func::FuncOp function, const LossSpec &spec, const Loss &loss) {
+  if (spec.kind != LossSpec::Kind::SoftmaxCrossEntropy || loss.isTargetMade)
+    return;
+  auto logits = cast<RankedTensorType>(loss.output.getType());
+  auto labels = cast<RankedTensorType>(loss.target.getType());
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 1; dim < logits.getRank(); ++dim) {
+    SmallVector<int64_t> others(logits.getShape());
+    others.erase(others.begin() + dim);
+    if (labels.getShape() == ArrayRef<int64_t>(others))
+      dims.push_back(dim);
+  }
+  if (dims.size() > 1)
+    function.emitWarning() << "--loss: of '" << spec.value << "', " << logits << ", each of dims "
+                           << dims << " may be that of the classes, as labels '" << spec.target
+                           << "' are " << labels << "; dim " << dims.back() << " is taken";
 }
 
 Seed weft::step::buildSeed(func::FuncOp function, const LossSpec &spec, const Loss &loss,

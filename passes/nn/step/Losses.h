@@ -15,6 +15,7 @@ struct Loss {
   mlir::Value output;
   /// The argument that the output is compared with, if there is one.
   mlir::BlockArgument target;
+  bool isTargetMade = false; // the model has none
   /// Of a classification.
   int64_t numClasses = 0;
   /// What the gradient shares with the loss. Cross-entropy: the logarithm of the
@@ -30,6 +31,10 @@ llvm::FailureOr<Loss> buildLoss(mlir::func::FuncOp function, const LossSpec &spe
 /// Warns of a classification whose logits are computed from the labels: its loss falls, and nothing
 /// is learnt. What a model is to reproduce, with mse, it may well read.
 void warnOfSeenLabels(mlir::func::FuncOp function, const LossSpec &spec, const Loss &loss);
+
+/// Warns of labels whose extents leave open which dim of the logits is that of the classes; the
+/// first, the batch, never is.
+void warnOfOtherClasses(mlir::func::FuncOp function, const LossSpec &spec, const Loss &loss);
 
 /// Appends the gradient of the loss with respect to what it is computed from.
 /// With `scale` (one number, of the loss's type) times that.

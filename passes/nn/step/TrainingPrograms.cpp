@@ -91,6 +91,7 @@ public:
       return failure();
     loss = *built;
     warnOfSeenLabels(function, spec.loss, loss);
+    warnOfOtherClasses(function, spec.loss, loss);
     addGlobalStates();
     Seed seed = buildSeed(function, spec.loss, loss, scale);
     if (failed(differentiateParameters(seed)))
@@ -232,8 +233,9 @@ private:
     if (!needsScaling())
       return;
     auto type = cast<RankedTensorType>(loss.value.getType());
-    scale = addState(kScaleState, type, FloatAttr::get(type.getElementType(), kFirstScale));
-    goodSteps = addState(kGoodStepsState, i64, builder.getI64IntegerAttr(0));
+    scale = addState(runtime::kLossScaleState, type,
+                     FloatAttr::get(type.getElementType(), kFirstScale));
+    goodSteps = addState(runtime::kLossScaleStepsState, i64, builder.getI64IntegerAttr(0));
   }
 
   void addSlots() {
@@ -420,8 +422,8 @@ private:
     Term larger = (old * kGrowth).binary<nn::MinOp>(old.splat(kMostScale));
     Term next = fine.choose(grows.choose(larger, old), less);
     Term count = fine.choose(grows.choose(more.splat(0), more), more.splat(0));
-    results.add(next.value, nn::kUpdatesAttr, kScaleState);
-    results.add(count.value, nn::kUpdatesAttr, kGoodStepsState);
+    results.add(next.value, nn::kUpdatesAttr, runtime::kLossScaleState);
+    results.add(count.value, nn::kUpdatesAttr, runtime::kLossScaleStepsState);
   }
 
   func::FuncOp function;

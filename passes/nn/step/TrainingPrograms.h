@@ -8,10 +8,6 @@
 
 namespace weft::step {
 
-/// Names of the states that loss scaling has, beside runtime::kStepState.
-inline constexpr llvm::StringLiteral kScaleState = "weft.loss_scale";
-inline constexpr llvm::StringLiteral kGoodStepsState = "weft.loss_scale_steps";
-
 /// Turns `function`, a forward pass, into a training step: loss, gradients,
 /// clipping, updates. Its results are the loss, the gradients' global norm before
 /// clipping, the learning rate, and every state that it updates.

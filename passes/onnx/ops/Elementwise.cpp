@@ -141,9 +141,9 @@ static Results clip(NodeContext &n) {
     return {x};
   }
   if (n.has(1))
-    x = n.b.max(x, n.in(1));
+    x = n.b.max(x, n.setting(1));
   if (n.has(2))
-    x = n.b.min(x, n.in(2));
+    x = n.b.min(x, n.setting(2));
   return {x};
 }
 

@@ -51,7 +51,7 @@ static Value negativeLogLikelihood(NodeContext &n, Value logits, Value target, V
 }
 
 static Results nllLoss(NodeContext &n) {
-  return {negativeLogLikelihood(n, n.in(0), n.in(1), n.has(2) ? n.in(2) : Value())};
+  return {negativeLogLikelihood(n, n.in(0), n.in(1), n.has(2) ? n.setting(2) : Value())};
 }
 
 static Results crossEntropy(NodeContext &n) {
@@ -59,7 +59,7 @@ static Results crossEntropy(NodeContext &n) {
   if (!scores || n.b.rankOf(scores) < 2)
     return {n.fail("needs scores N x C x d...")};
   Value logs = n.b.softmax(scores, 1, /*log=*/true);
-  return {negativeLogLikelihood(n, logs, n.in(1), n.has(2) ? n.in(2) : Value()), logs};
+  return {negativeLogLikelihood(n, logs, n.in(1), n.has(2) ? n.setting(2) : Value()), logs};
 }
 
 void weft::onnx::registerLosses(Registry &r) {

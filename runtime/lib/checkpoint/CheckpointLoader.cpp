@@ -18,8 +18,14 @@ namespace {
 
 using Tensor = CheckpointManifest::Tensor;
 
+/// What scales the loss belongs to the types that a program computes in, not to what it has learnt:
+/// where a checkpoint lacks it, it starts anew.
+bool isOfScale(std::string_view name) {
+  return name == kLossScaleState || name == kLossScaleStepsState;
+}
+
 /// Which tensor of the checkpoint fills which state; null = it keeps its value,
-/// or is a constant.
+/// is a constant, or starts anew.
 class Matching {
 public:
   Matching(const ProgramView &p, const CheckpointManifest &manifest, bool parametersOnly)
@@ -73,6 +79,8 @@ private:
     return found == byName.end() ? nullptr : found->second;
   }
   bool mayBeLeft(const Tensor &tensor) const {
+    if (isOfScale(tensor.name))
+      return true;
     bool optimizer = tensor.optimizer || tensor.name == kStepState;
     if (optimizer && (parametersOnly || !hasOptimizer))
       return true;
@@ -97,6 +105,8 @@ private:
       tensor = find(name.substr(0, name.size() - std::strlen(kMasterSuffix)));
     std::vector<int64_t> shape(p.ints(state.shape).begin(), p.ints(state.shape).end());
     std::string wanted = shapeText(shape) + " " + dtypeName(state.dtype);
+    if (!tensor && isOfScale(name))
+      return nullptr;
     if (!tensor)
       faults.push_back("'" + name + "' (" + wanted + ") is missing");
     else if (tensor->shape != shape ||
@@ -146,8 +156,9 @@ private:
     for (uint32_t s = 0; s < p.States().size(); ++s) {
       const State &state = p.States()[s];
       const Tensor *tensor = (*sources)[s];
-      if (!isSaved(p, state) && rank->holds(state))
-        WEFT_TRY(loadConstant(state));
+      bool isOfProgram = !isSaved(p, state) || (!tensor && isOfScale(p.string(state.name)));
+      if (isOfProgram && rank->holds(state))
+        WEFT_TRY(loadAsCompiled(state));
       if (!tensor || !rank->holds(state))
         continue;
       const ShardMap &map = rank->map(state.placement);
@@ -188,7 +199,7 @@ private:
     return {};
   }
 
-  Status loadConstant(const State &state) {
+  Status loadAsCompiled(const State &state) {
     HostCopy target = rank->shard(state);
     WEFT_TRY(loadState(*program, state, rank->map(state.placement), session->shared.modelDirectory,
                        session->shared.files, target.data()));

@@ -152,7 +152,9 @@ TEST(Optimizer, VectorsDoNotDecayByDefault) {
 TEST(Optimizer, GroupsHaveTheirOwnHyperParameters) {
   Case test{"adamw:lr=0.05,weight_decay=0.3", hand("adamw", 0.05, 0.3), hand("adamw", 0.005, 0.2)};
   test.b.beta1 = 0.5;
-  test.groups = "^b$:lr_scale=0.1,weight_decay=0.2,beta1=0.5;b:lr=7";
+  // Of w the second holds, of b, which it matches as well, the first.
+  test.w = hand("adamw", 0.05, 0.1);
+  test.groups = "^b$:lr_scale=0.1,weight_decay=0.2,beta1=0.5;^(w|b)$:weight_decay=0.1";
   check(test);
 }
 

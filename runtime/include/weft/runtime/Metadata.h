@@ -8,6 +8,10 @@ namespace weft::runtime {
 /// The state that counts training steps, from 0; also its name in checkpoints.
 inline constexpr char kStepState[] = "weft.step";
 
+/// States of a program whose loss is scaled: by what, and how many steps that has been good for.
+inline constexpr char kLossScaleState[] = "weft.loss_scale";
+inline constexpr char kLossScaleStepsState[] = "weft.loss_scale_steps";
+
 /// Behind a parameter's name: the state that holds it in the precision of its updates.
 inline constexpr char kMasterSuffix[] = "#master";
 
