@@ -178,7 +178,7 @@ kill $reader
 rm "$work/pipe"
 for comm in "${comms[@]:1}"; do
   rm -f "$work/told"
-  "$run" --comm "$comm" "$two" "${forever[@]}" >"$work/told" 2>&1 &
+  "$run" --comm "$comm" "$two" "${slowly[@]}" >"$work/told" 2>&1 &
   job=$!
   awaits '^step +20 '
   kill -STOP "$(rank_pid "$two" "$comm" 1)"
@@ -205,7 +205,7 @@ done
 # A rank that dies after the wish is a failure, not a stop; but nobody wants the job again.
 for comm in "${comms[@]:1}"; do
   rm -f "$work/told"
-  "$run" --comm "$comm" "$grid" "${forever[@]}" --save "$work/lost-$comm" --max-restarts 2 >"$work/told" 2>&1 &
+  "$run" --comm "$comm" "$grid" "${slowly[@]}" --save "$work/lost-$comm" --max-restarts 2 >"$work/told" 2>&1 &
   job=$!
   awaits '^step +20 '
   victim=$(rank_pid "$grid" "$comm" 1)
