@@ -59,17 +59,25 @@ private:
     return true;
   }
 
+  /// Whether an axis must have processes, and how many, rather than none.
+  bool isGiven(std::optional<Role> role) const {
+    return role && llvm::any_of(problem.space.allowedSizes[size_t(*role)],
+                                [](int64_t size) { return size > 1; });
+  }
+
   void liftLimits() {
     struct Lift {
       const char *what;
       void (*lift)(Space &);
+      std::optional<Role> role = {}; // of an axis, whose size may be given
     };
     for (const Lift &lift : std::initializer_list<Lift>{
              {"tensor parallelism (tp)",
-              [](Space &to) { to.allowedSizes[size_t(Role::Tensor)].clear(); }},
-             {"stages (pp)", [](Space &to) { to.allowedSizes[size_t(Role::Stages)].clear(); }},
+              [](Space &to) { to.allowedSizes[size_t(Role::Tensor)].clear(); }, Role::Tensor},
+             {"stages (pp)", [](Space &to) { to.allowedSizes[size_t(Role::Stages)].clear(); },
+              Role::Stages},
              {"splitting the batch (dp)",
-              [](Space &to) { to.allowedSizes[size_t(Role::Data)].clear(); }},
+              [](Space &to) { to.allowedSizes[size_t(Role::Data)].clear(); }, Role::Data},
              {"splitting state (ZeRO)", [](Space &to) { to.allowedZero.clear(); }},
              {"recomputation", [](Space &to) { to.allowedRecompute.clear(); }},
              {"other numbers of microbatches", [](Space &to) { to.allowedMicrobatches.clear(); }},
@@ -77,7 +85,9 @@ private:
       Space lifted = problem.space;
       lift.lift(lifted);
       if (lifted.layouts().size() != problem.space.layouts().size())
-        attempt(lifted, choice.deviceBytes, std::string("to allow ") + lift.what);
+        attempt(lifted, choice.deviceBytes,
+                isGiven(lift.role) ? std::string("another size of ") + lift.what
+                                   : std::string("to allow ") + lift.what);
     }
   }
 

@@ -196,7 +196,8 @@ private:
     else if (it.search.layouts == 0)
       out << ": no layout of " << it.devices << " devices divides a batch of " << it.batch
           << " as was asked; stages are cut between blocks that repeat, of which the model has "
-          << it.blocks;
+          << (it.blocks > 0 ? std::to_string(it.blocks)
+                            : "too few (--evaluate pp=N says what other stages cost)");
     out << '\n';
     for (const Finalist &finalist : it.tooLarge())
       out << "          " << finalist.byAccount.layout.text() << " needs "

@@ -331,7 +331,8 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
 void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("compute", "How to compute");
   acts.between(Phase::Graph, Phase::Graph, Phase::Step,
-               flags.value("--precision", "fp32|bf16|fp16|fp64", "of the program (default fp32)",
+               flags.value("--precision", "fp32|bf16|fp16|fp64",
+                           "of what the model computes in fp32 (default fp32)",
                            [&options](const std::string &text) {
                              return takePrecision(text, options.compile.phases.precision);
                            },

@@ -145,6 +145,10 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
     return usage("--max-restarts wants --save DIR, from where it goes on");
   if (training.replicasEvery > 0 && training.steps == 0)
     return usage("--check-replicas wants --steps N");
+  if (options.expected.empty())
+    for (const FlagTable::Given &given : options.given)
+      if (given.name == "--rtol" || given.name == "--atol")
+        return usage(given.name + " says how near an output must be; add --expect NAME=FILE.npy");
   if (!training.wanted)
     return {};
   if (training.generation.tuned && !training.generation.wanted)
@@ -163,8 +167,9 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
                  "--eval-data-tokens FILE");
   if (training.saveEvery > 0 && training.save.empty())
     return usage("--every wants --save DIR");
-  if (!training.save.empty() && training.steps == 0)
-    return usage("--save wants --steps N");
+  for (auto [flag, value] : {std::pair("--save", &training.save), {"--log", &training.log}})
+    if (!value->empty() && training.steps == 0)
+      return usage(std::string(flag) + " wants --steps N");
   if (options.bench || !options.expected.empty() || !options.outputDirectory.empty() ||
       !options.program.empty())
     return usage("--bench, --expect, --output-dir and --program are for single "

@@ -22,6 +22,8 @@ tells 2 "--data wants --steps N" "${learn[@]}"
 tells 2 "there is nothing to do; add --steps N, --eval-data NAME=FILE.npy or --generate PROMPT" weft-run train --save c
 tells 2 "--eval-every wants --eval-data NAME=FILE.npy or --eval-data-tokens FILE" "${learn[@]}" --steps 2 --eval-every 2
 tells 2 "--save wants --steps N" weft-run train --save c --eval-data-tokens text:byte
+tells 2 "--log wants --steps N" weft-run train --log l.jsonl --generate a
+tells 2 "--rtol says how near an output must be; add --expect NAME=FILE.npy" weft-run mlp --input x=x8.npy --rtol 0.1
 tells 2 "--bench, --expect, --output-dir and --program are for single runs, not for training" "${learn[@]}" --steps 2 --bench
 tells 1 "--steps: the executable has no program 'step'; compile the model with --train" weft-run mlp --steps 2 --data x=x8.npy
 
