@@ -64,7 +64,7 @@ public:
   /// Equal parts of the batch that have statistics of their own in training.
   int64_t batchParts = 1;
   bool askedForTraining = false;
-  /// Program arguments that no optimizer changes, such as running statistics, and what those become.
+  /// Program arguments that no optimizer changes, as running statistics, and what those become.
   llvm::SmallVector<Value> statistics;
   llvm::SmallVector<std::pair<Value, Value>> updates;
   /// Indices into so many rows, as they come and as the look-up has them.

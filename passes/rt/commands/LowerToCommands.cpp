@@ -286,8 +286,8 @@ private:
     return true;
   }
 
-  /// The node that makes a result: of a routine's call, the one in the routine; of a sum of nothing,
-  /// the one that adds to it first. Empty if there is none.
+  /// The node that makes a result: of a call, the one in the routine; of a sum of nothing, the one
+  /// that adds to it first. Empty if there is none.
   std::string nodeOf(OpResult result) {
     Operation *op = result.getOwner();
     if (auto call = dyn_cast<CallOp>(op))
