@@ -68,7 +68,9 @@ public:
                   UserError);
     if (std::error_code code = llvm::sys::fs::createUniqueDirectory("weft-calibrate", folder))
       return fail(code.message());
-    auto remove = [this] { llvm::sys::fs::remove_directories(folder); };
+    auto remove = [this] {
+      [[maybe_unused]] std::error_code left = llvm::sys::fs::remove_directories(folder);
+    };
     OnInterrupt interrupted(remove);
     int code = measure();
     remove();

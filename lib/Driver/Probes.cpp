@@ -208,7 +208,7 @@ Probe driver::collectivesProbe(int64_t ranks) {
                {shard});
     note(runtime::CollectiveKind::ReduceScatter);
     int64_t columns = count / ranks;
-    std::string c = std::to_string(columns), r = std::to_string(ranks);
+    std::string r = std::to_string(ranks);
     // A row or a column of equal blocks: [ranks, count] whole.
     std::string byRow = placed({1, count}, "[" + r + "{\"ranks\"}, " + n + "]"),
                 byColumn = placed({ranks, columns}, "[" + r + ", " + n + "{\"ranks\"}]");

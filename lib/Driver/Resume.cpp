@@ -37,7 +37,8 @@ std::string textOf(const GivenFlag &entry) {
 
 std::string absolute(const std::string &file) {
   SmallString<256> path(file);
-  llvm::sys::fs::make_absolute(path);
+  if (llvm::sys::fs::make_absolute(path)) // there is no working directory
+    return file;
   llvm::sys::path::remove_dots(path);
   return path.str().str();
 }
@@ -120,8 +121,8 @@ std::string whyOtherCluster(ModuleOp module, Phase at, const Options &given) {
 void weft::driver::recordCommandLine(ModuleOp module, const std::string &model,
                                      const Options &options) {
   SmallString<256> path(model);
-  llvm::sys::fs::make_absolute(path);
-  llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+  if (!llvm::sys::fs::make_absolute(path))
+    llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   Builder builder(module.getContext());
   module->setAttr(kModelAttr, builder.getStringAttr(path));
   SmallVector<Attribute> flags;

@@ -267,6 +267,7 @@ Type weft::onnx::elementTypeOf(MLIRContext *context, int64_t dataType) {
     return b.getIntegerType(64, false);
   case 16:
     return b.getBF16Type();
+  default:
+    return Type();
   }
-  return Type();
 }

@@ -42,8 +42,9 @@ bool typeOf(uint8_t code, DType &type) {
   case 0x0E:
     type = DType::F64;
     return true;
+  default:
+    return false;
   }
-  return false;
 }
 
 Status readAll(const std::string &path, std::vector<uint8_t> &bytes) {

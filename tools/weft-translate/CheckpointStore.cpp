@@ -11,7 +11,6 @@
 
 using namespace llvm;
 using weft::runtime::CheckpointFile;
-using weft::runtime::DType;
 
 namespace weft {
 namespace {

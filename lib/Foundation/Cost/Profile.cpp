@@ -35,7 +35,10 @@ namespace {
 
 /// Positions of the axes in the account's mesh.
 enum MeshAxis : int32_t { kStages, kData, kTensor };
-const std::vector<std::string> kAxisNames = {"stages", "data", "tensor"};
+const std::vector<std::string> &axisNames() {
+  static const std::vector<std::string> kNames = {"stages", "data", "tensor"};
+  return kNames;
+}
 
 /// Whether every field of a profile is one, with every expression sound for some sizes.
 class Checker {
@@ -98,7 +101,7 @@ private:
         if (!expression(kernel, field, false))
           return false;
       if (!kernel.integer("count", 1, kMostCount, count, false) ||
-          !kernel.word("over", kAxisNames, over, false))
+          !kernel.word("over", axisNames(), over, false))
         return false;
       if (!kernel.has("gemm"))
         continue;
@@ -195,8 +198,8 @@ private:
     communication.kind = kind;
     communication.bytes = size(bytes);
     int32_t axis = kTensor;
-    for (size_t i = 0; i < kAxisNames.size(); ++i)
-      if (kernel.over() == kAxisNames[i])
+    for (size_t i = 0; i < axisNames().size(); ++i)
+      if (kernel.over() == axisNames()[i])
         axis = int32_t(i);
     communication.axes = {axis};
     return Item::of(communication);

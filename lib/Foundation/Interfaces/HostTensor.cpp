@@ -3,6 +3,7 @@
 #include "weft/Interfaces/HostTensor.h"
 
 #include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/bit.h"
 
 #include <cstring>
 
@@ -139,7 +140,8 @@ DenseElementsAttr toElementsAttr(const HostTensor &tensor) {
   // One element or many equal ones are one value; -0.0 differs from 0.0.
   bool splat = count > 0;
   for (int64_t i = 1; splat && i < count; ++i)
-    splat = tensor.isFloat() ? std::memcmp(&tensor.reals[i], &tensor.reals[0], 8) == 0
+    splat = tensor.isFloat() ? llvm::bit_cast<uint64_t>(tensor.reals[i]) ==
+                                   llvm::bit_cast<uint64_t>(tensor.reals[0])
                              : tensor.integers[i] == tensor.integers[0];
   int64_t stored = splat ? 1 : count;
   if (auto floatType = dyn_cast<FloatType>(tensor.elementType)) {

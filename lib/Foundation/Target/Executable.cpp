@@ -34,13 +34,13 @@ public:
     // Whoever still writes into it may need a second try.
     cleanup.emplace([this] {
       for (int tries = 0; tries < 10 && llvm::sys::fs::exists(path); ++tries)
-        llvm::sys::fs::remove_directories(path);
+        remove();
     });
     return llvm::Error::success();
   }
   ~ScratchDirectory() {
     if (!path.empty())
-      llvm::sys::fs::remove_directories(path);
+      remove();
   }
   std::string file(llvm::StringRef name) const {
     llvm::SmallString<128> full(path);
@@ -49,6 +49,8 @@ public:
   }
 
 private:
+  void remove() { [[maybe_unused]] std::error_code left = llvm::sys::fs::remove_directories(path); }
+
   llvm::SmallString<128> path;
   std::optional<OnInterrupt> cleanup;
 };
@@ -227,8 +229,8 @@ static llvm::Expected<std::vector<std::string>> findArchives(const ExecutablePar
 /// The folder of the runtime as any other folder sees it.
 static std::string pluginDirectory(const LinkOptions &options) {
   llvm::SmallString<128> folder(options.runtimeDirectory);
-  llvm::sys::fs::make_absolute(folder);
-  llvm::sys::path::remove_dots(folder, /*remove_dot_dot=*/true);
+  if (!llvm::sys::fs::make_absolute(folder))
+    llvm::sys::path::remove_dots(folder, /*remove_dot_dot=*/true);
   return folder.str().str();
 }
 

@@ -101,7 +101,8 @@ llvm::Expected<OpCosts> OpCosts::of(func::FuncOp program, StageAssignment &ops,
   if (!said)
     return said.takeError();
   const Mesh &mesh = model.mesh();
-  double parts = double(mesh.deviceCount() / mesh.size(*mesh.stageAxis()));
+  int64_t devicesOfStage = mesh.deviceCount() / mesh.size(*mesh.stageAxis());
+  double parts = double(devicesOfStage);
   size_t onLine = ops.line().size();
   std::vector<Matched> matched(said->lines.size());
   std::vector<std::string> names;

@@ -373,7 +373,7 @@ private:
       results.add(scale, nn::kNameAttr, "loss_scale");
     for (const Parameter &parameter : parameters)
       updateParameter(parameter, scalars, factor, results);
-    for (auto [value, name] : statistics)
+    for (const auto &[value, name] : statistics)
       results.add(unlessSkipped(value, findArgument(function, name)), nn::kUpdatesAttr, name);
     Term count(builder, step.getLoc(), step);
     results.add(unlessSkipped((count + 1.0).value, step), nn::kUpdatesAttr, runtime::kStepState);

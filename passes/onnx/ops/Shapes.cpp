@@ -91,7 +91,8 @@ static double countBetween(const HostTensor &start, const HostTensor &limit,
   };
   __int128 span = wide(limit) - wide(start), step = wide(delta);
   bool isCut = span % step != 0 && (span < 0) == (step < 0);
-  return static_cast<double>(span / step + isCut);
+  __int128 count = span / step + isCut;
+  return static_cast<double>(count);
 }
 
 static Results range(NodeContext &n) {
