@@ -47,7 +47,7 @@ static const std::vector<OpKind> integerUnary = {
     {"negate", {-100, 100}}, {"abs", {-100, 100}}, {"sign", {-2, 2}}, {"not", {-100, 100}}};
 static const std::vector<OpKind> integerBinary = {
     {"add", {-128, 127}},    {"sub", {-128, 127}}, {"mul", {-128, 127}}, {"div", {-6, 6}},
-    {"rem", {-6, 6}},        {"pow", {0, 5}},      {"max", {-9, 9}},     {"min", {-9, 9}},
+    {"rem", {-6, 6}},        {"pow", {-3, 5}},     {"max", {-9, 9}},     {"min", {-9, 9}},
     {"and", {-99, 99}},      {"or", {-99, 99}},    {"xor", {-99, 99}},   {"shift_left", {0, 70}},
     {"shift_right", {0, 70}}};
 
