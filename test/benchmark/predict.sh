@@ -45,7 +45,7 @@ for name in gpt2 llama mlp vit; do
                wall, 1000 * step, 100 * (1000 * step / wall - 1) }' "$dir/times"
   done
 done | tee "$dir/predict.txt"
-awk '{ error = $(NF - 3); sub("%", "", error); error = error < 0 ? -error : error; sum += error; n++
+awk '{ error = $(NF - 3) + 0; error = error < 0 ? -error : error; sum += error; n++ # a number: texts compare by letters
        if (error > 15) off++; if (error > 25) far++ }
   END { printf "%d layouts: mean %.1f %%, %d further off than 15 %%, %d than 25 %%\n", n, sum / n, off, far
         exit off * 5 > n || far > 0 }' "$dir/predict.txt"
