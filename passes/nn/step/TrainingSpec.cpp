@@ -242,7 +242,7 @@ Expected<OptimizerSpec> weft::step::parseOptimizer(StringRef text) {
   if (schedule.kind != ScheduleSpec::Kind::Constant && schedule.total <= schedule.warmup)
     return createStringError("a linear or cosine schedule ends at step total=N, more than warmup");
   for (StringRef key : {"total", "min_lr"})
-    if (schedule.kind == ScheduleSpec::Kind::Constant && given.contains(key))
+    if (!given.contains("schedule") && given.contains(key))
       return createStringError(key + " is of a schedule that falls: give schedule=linear or "
                                      "schedule=cosine, too");
   if (schedule.minLr > spec.hyper.lr)
