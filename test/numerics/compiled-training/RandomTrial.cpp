@@ -311,8 +311,12 @@ private:
       flags.paramGroups =
           hasBias && random.chance(50) ? "bias$:lr=0.002" : oneOf() + ":weight_decay=0.2,lr=0.004";
     }
-    if (random.chance(15) && weights.size() > 2)
+    if (random.chance(15) && weights.size() > 2) {
       flags.freeze = oneOf();
+      // A group of what is frozen alone is refused.
+      if (!flags.paramGroups.empty())
+        flags.paramGroups = ".:weight_decay=0.2,lr=0.004";
+    }
     result.trial.discontinuous = isLion || name == "adagrad";
     trait("optimizer", name);
     trait("clip", clips ? "on" : "off");
