@@ -20,8 +20,9 @@ using nn::Term;
 
 /// Dynamic loss scaling as PyTorch's GradScaler does it.
 static constexpr double kFirstScale = 65536, kGrowth = 2, kBackoff = 0.5;
-/// Far beyond what gradients of fp16 need, and numbers of which half and double are numbers, too.
-static constexpr double kLeastScale = 0x1p-64, kMostScale = 0x1p64;
+/// Further than gradients of fp16 need: by the smallest one all vanish. From the largest one the 64
+/// skipped steps that end training (Training.cpp) lead to 2^-32.
+static constexpr double kLeastScale = 0x1p-64, kMostScale = 0x1p32;
 static constexpr int64_t kGrowthInterval = 2000;
 /// PyTorch's guard in clip_grad_norm_.
 static constexpr double kClipEpsilon = 1e-6;

@@ -117,6 +117,19 @@ TEST(Scaling, AStepThatIsNotFiniteChangesNothing) {
   EXPECT_NE(run.states["w#master"].reals, before["w#master"].reals);
   EXPECT_EQ(run.states["weft.loss_scale"].reals[0], 512);
   EXPECT_EQ(run.states["weft.loss_scale_steps"].integers[0], 0);
+
+  // Nor does a scale grow for ever, though gradients of zero never overflow.
+  inputs["target"].reals.assign(inputs["target"].reals.size(), 0);
+  for (auto [from, to] : {std::pair(0x1p31, 0x1p32), std::pair(0x1p32, 0x1p32)}) {
+    for (const char *name : {"w", "w#master", "b", "b#master"})
+      run.states[name].reals.assign(run.states[name].reals.size(), 0);
+    run.states["weft.loss_scale"].reals[0] = from;
+    run.states["weft.loss_scale_steps"].integers[0] = 1999;
+    results = run.run(program, inputs);
+    ASSERT_TRUE(succeeded(results));
+    EXPECT_EQ(results->lookup("grad_norm").reals[0], 0);
+    EXPECT_EQ(run.states["weft.loss_scale"].reals[0], to);
+  }
 }
 
 } // namespace
