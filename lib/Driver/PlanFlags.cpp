@@ -156,7 +156,7 @@ FlagTable tableFor(PlanOptions &options) {
   return flags;
 }
 
-/// The first flag that is none of those that `task` heeds, or "".
+/// What is wrong if a flag is given that is none of those that `task` heeds, or "".
 std::string checkHeeded(const PlanOptions &options, const std::string &task,
                         llvm::ArrayRef<llvm::StringRef> heeded) {
   for (const GivenFlag &given : options.program.given)
@@ -170,8 +170,7 @@ std::string check(const PlanOptions &options) {
     if (!options.program.model.empty() || !options.layout.empty())
       return "--calibrate measures a machine, whatever runs on it: leave the model and --evaluate "
              "out";
-    return checkHeeded(options, "--calibrate",
-                       {"--calibrate", "--comm", "--threads-per-rank", "-q", "--quiet"});
+    return checkHeeded(options, "--calibrate", {"--calibrate", "--comm", "--threads-per-rank"});
   }
   for (const GivenFlag &given : options.program.given)
     if (given.flag == "--comm")
