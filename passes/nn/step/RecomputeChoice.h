@@ -48,7 +48,7 @@ private:
   /// arithmetic.
   void addAgain(mlir::Value value, Price &price) const;
   /// Adds what `work` needs: values that are kept, and how others are computed again. `isNew` is
-  /// asked once of each value, and false of those that are counted already.
+  /// true the first time that it is asked of a value, unless that is counted already.
   void follow(llvm::SmallVector<mlir::Value> work, const llvm::DenseSet<mlir::Operation *> &marked,
               llvm::function_ref<bool(mlir::Value)> isNew, Price &price) const;
 
