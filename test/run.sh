@@ -7,9 +7,9 @@ usage="usage: test/run.sh [--full] [--continue] [-R REGEX]
   --full      the volumes of the acceptance criteria (hours) instead of the reduced ones (minutes), the sanitizers of
               addresses and of threads instead of each on every other day, whole models beside PyTorch, which is
               installed, clang-tidy on the compiler, and bugs planted in a copy of the sources, of which the tests must
-              catch 95 in 100. By the day: a quarter of the mutated models that are compiled, a third of the random
-              trainings, of the layouts whose bytes are counted, and of the files that clang-tidy reads, a tenth of the
-              bugs
+              catch 95 in 100. By the day: half of the clusters whose plans are searched in whole, a sixth of the random
+              trainings, of the layouts whose bytes are counted, and of the files that clang-tidy reads, an eighth of
+              the mutated models that are compiled, a twentieth of the bugs
   --continue  goes on where an interrupted run of these sources was; its results count
   -R REGEX    only the ctests whose name matches"
 filter=() full=() again=()
@@ -86,13 +86,13 @@ if [ ${#filter[@]} -eq 0 ]; then
   beside sanitizers test/sanitizers.sh "${sanitizers[@]}"
 fi
 if [ ${#full[@]} -gt 0 ] && [ ${#filter[@]} -eq 0 ]; then
-  step "clang-tidy on the compiler, part $((day % 3))/3"
-  beside tidy-compiler test/tidy.sh --part $((day % 3))/3 --compiler
+  step "clang-tidy on the compiler, part $((day % 6))/6"
+  beside tidy-compiler test/tidy.sh --part $((day % 6))/6 --compiler
   step "whole models beside PyTorch"
   # PyTorch is among the packages of --full: that nothing was compared is a failure, too.
   beside peers test/numerics/peers/run.sh build/release/bin
   # Each takes tens of seconds.
-  part=$((day % 10))/10
+  part=$((day % 20))/20
   step "bugs planted in a copy of the sources, part $part"
   beside planted-bugs planted_bugs "$part"
 fi

@@ -248,12 +248,12 @@ int main(int argc, char **argv) {
     }
   }
   bool isCalled = against == Against::Routines, isStaged = against == Against::Stages;
-  unsigned count = given.value_or(isStaged   ? test::volume(8, 100)
-                                  : isCalled ? test::volume(24, 100)
-                                             : test::volume(30, 110));
-  // 300 and more seeds in three days.
+  unsigned count = given.value_or(isStaged   ? test::volume(8, 50)
+                                  : isCalled ? test::volume(24, 50)
+                                             : test::volume(30, 55));
+  // 300 and more seeds in six days.
   if (!given)
-    first += uint64_t(test::partOfToday(3)) * count;
+    first += uint64_t(test::partOfToday(6)) * count;
   Totals totals;
   for (uint64_t seed = first; seed < first + count; ++seed)
     runSeed(seed, tell, against, routines, totals);
