@@ -9,6 +9,9 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
+#include <cmath>
+#include <limits>
+
 namespace weft::kernels {
 #define GEN_PASS_DEF_EXPANDMATH
 #include "passes/kernels/Passes.h.inc"
@@ -72,6 +75,32 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     Value isNan = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, op.getOperand(),
                                         op.getOperand());
     rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNan, op.getOperand(), p);
+    return success();
+  }
+};
+
+/// MLIR's polynomial takes what is below the least normal number for that: log(x) is
+/// log(2^24 x) - 24 ln 2 there.
+struct ScaleSubnormalLog : OpRewritePattern<math::LogOp> {
+  explicit ScaleSubnormalLog(MLIRContext *context) : OpRewritePattern(context, /*benefit=*/2) {}
+
+  static constexpr llvm::StringLiteral kIsNormal = "weft.is_normal";
+
+  LogicalResult matchAndRewrite(math::LogOp op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32() || op->hasAttr(kIsNormal))
+      return failure();
+    Location loc = op.getLoc();
+    auto number = [&](double value) -> Value {
+      return arith::ConstantOp::create(rewriter, loc, rewriter.getF32FloatAttr(value));
+    };
+    Value x = op.getOperand();
+    Value isSmall = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, x,
+                                          number(std::numeric_limits<float>::min()));
+    Value factor = arith::SelectOp::create(rewriter, loc, isSmall, number(0x1p24), number(1));
+    Value offset = arith::SelectOp::create(rewriter, loc, isSmall, number(-24 * M_LN2), number(0));
+    auto log = math::LogOp::create(rewriter, loc, arith::MulFOp::create(rewriter, loc, x, factor));
+    log->setDiscardableAttr(kIsNormal, rewriter.getUnitAttr());
+    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, log, offset);
     return success();
   }
 };
@@ -237,8 +266,8 @@ struct ExpandMath : weft::kernels::impl::ExpandMathBase<ExpandMath> {
     });
     if (!keepExponentials)
       patterns.add<ExpandExp>(&getContext());
-    patterns.add<ComputeBFloat16Wider, RoundDoubleToBFloat16, ExtendBFloat16ToDouble,
-                 ConvertLongToBFloat16<arith::SIToFPOp, arith::ShRSIOp>,
+    patterns.add<ScaleSubnormalLog, ComputeBFloat16Wider, RoundDoubleToBFloat16,
+                 ExtendBFloat16ToDouble, ConvertLongToBFloat16<arith::SIToFPOp, arith::ShRSIOp>,
                  ConvertLongToBFloat16<arith::UIToFPOp, arith::ShRUIOp>>(&getContext());
     if (!keepBFloat16Casts)
       arith::populateExpandBFloat16Patterns(patterns);

@@ -16,6 +16,7 @@ static const std::vector<OpKind> floatUnary = {{"negate", {}},
                                                {"sign", {}},
                                                {"exp", {-20, 5}},
                                                {"log", {0.01, 50}},
+                                               {"log", {1e-42, 1e-37}}, // subnormal, too
                                                {"sqrt", {0, 9}},
                                                {"rsqrt", {0.1, 9}},
                                                {"reciprocal", {0.1, 9}},
