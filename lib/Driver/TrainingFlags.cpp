@@ -102,12 +102,11 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
   };
   acts.between(Phase::Graph, Phase::Step, Phase::Step,
                add("--loss", "LOSS",
-                   "softmax_cross_entropy:LOGITS,LABELS[,ignore=K]: mean over labels that are "
-                   "neither -100 nor "
-                   "K; "
-                   "mse:PRED,TARGET; or the name of a scalar output. LABELS and TARGET become "
-                   "inputs of that "
-                   "name",
+                   "softmax_cross_entropy:LOGITS,LABELS[,ignore=K][,dim=D][,smoothing=E]: mean "
+                   "over labels that are neither -100 nor K, classes in dim D (by default the one "
+                   "that labels lack, of several the last), E of what is expected shared by all "
+                   "classes; mse:PRED,TARGET; or the name of a scalar output. LABELS and TARGET "
+                   "become inputs of that name",
                    takeParsed(training.loss, step::parseLoss)));
   acts.between(
       Phase::Graph, Phase::Step, Phase::Step,

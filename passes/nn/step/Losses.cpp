@@ -190,11 +190,16 @@ private:
 
   //===--- softmax_cross_entropy ------------------------------------------===//
 
+  /// The dim of the classes that was named, from 0.
+  std::optional<int64_t> namedDim() {
+    std::optional<int64_t> dim = spec.classDim;
+    return dim && *dim < 0 ? *dim + typeOf(loss.output).getRank() : dim;
+  }
   /// The dim of the classes: the one that labels lack.
   std::optional<int64_t> classDim(RankedTensorType labels) {
     auto logits = typeOf(loss.output);
     for (int64_t dim = logits.getRank() - 1; dim >= 0; --dim)
-      if (labels.getShape() == ArrayRef<int64_t>(without(dim)))
+      if (namedDim().value_or(dim) == dim && labels.getShape() == ArrayRef<int64_t>(without(dim)))
         return dim;
     return std::nullopt;
   }
@@ -208,8 +213,11 @@ private:
     auto logits = typeOf(loss.output);
     if (logits.getRank() < 1)
       return function.emitError() << "--loss: logits '" << spec.value << "' have no dim of classes";
-    loss.target =
-        findTarget(RankedTensorType::get(without(logits.getRank() - 1), builder.getI64Type()));
+    int64_t expected = namedDim().value_or(logits.getRank() - 1);
+    if (expected < 0 || expected >= logits.getRank())
+      return function.emitError() << "--loss: logits '" << spec.value << "', " << logits
+                                  << ", have no dim " << *spec.classDim;
+    loss.target = findTarget(RankedTensorType::get(without(expected), builder.getI64Type()));
     if (!loss.target)
       return failure();
     RankedTensorType labels = typeOf(loss.target);
@@ -217,10 +225,15 @@ private:
     if (!dim || !labels.getElementType().isInteger() || labels.getElementType().isInteger(1))
       return function.emitError() << "--loss: labels '" << spec.target << "' have type " << labels
                                   << ", but logits " << logits
-                                  << " need integers of their shape without the dim of classes";
+                                  << " need integers of their shape without "
+                                  << (spec.classDim ? "dim " + std::to_string(expected)
+                                                    : "the dim of classes");
     loss.numClasses = logits.getDimSize(*dim);
     Term x = output(), sums = logSum(x), counts = counted();
     Term picked = ofLabels();
+    if (spec.smoothing != 0)
+      picked = picked * (1 - spec.smoothing) +
+               x.sum({*dim}) * (spec.smoothing / double(loss.numClasses));
     Term kept = counts.choose(sums - picked, 0.0);
     Term number = count(counts);
     loss.value = (kept.sum(nn::dimRange(0, kept.rank())) / number).value;
@@ -273,7 +286,11 @@ private:
     Term share = factor / term(loss.count);
     Term weight =
         term(loss.counted).choose(share.broadcast(typeOf(loss.target).getShape(), {}), 0.0);
-    return (probability - isLabel(x).cast(x.element())) * overClasses(weight);
+    Term expected = isLabel(x).cast(x.element());
+    if (spec.smoothing != 0)
+      expected = expected * (1 - spec.smoothing) +
+                 spec.smoothing / double(typeOf(loss.output).getDimSize(dim()));
+    return (probability - expected) * overClasses(weight);
   }
 
   func::FuncOp function;
@@ -302,7 +319,7 @@ void weft::step::warnOfSeenLabels(func::FuncOp function, const LossSpec &spec, c
 }
 
 void weft::step::warnOfOtherClasses(func::FuncOp function, const LossSpec &spec, const Loss &loss) {
-  if (spec.kind != LossSpec::Kind::SoftmaxCrossEntropy || loss.isTargetMade)
+  if (spec.kind != LossSpec::Kind::SoftmaxCrossEntropy || loss.isTargetMade || spec.classDim)
     return;
   auto logits = cast<RankedTensorType>(loss.output.getType());
   auto labels = cast<RankedTensorType>(loss.target.getType());
@@ -316,7 +333,9 @@ void weft::step::warnOfOtherClasses(func::FuncOp function, const LossSpec &spec,
   if (dims.size() > 1)
     function.emitWarning() << "--loss: of '" << spec.value << "', " << logits << ", each of dims "
                            << dims << " may be that of the classes, as labels '" << spec.target
-                           << "' are " << labels << "; dim " << dims.back() << " is taken";
+                           << "' are " << labels << "; dim " << dims.back()
+                           << " is taken; ',dim=" << dims.front()
+                           << "' behind the labels takes dim " << dims.front();
 }
 
 Seed weft::step::buildSeed(func::FuncOp function, const LossSpec &spec, const Loss &loss,

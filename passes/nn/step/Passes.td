@@ -99,7 +99,8 @@ def StepMakeTraining : Pass<"step-make-training", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"loss", "loss", "std::string", "\"\"",
-           "softmax_cross_entropy:LOGITS,LABELS[,ignore=K], mse:PRED,TARGET or a scalar output">,
+           "softmax_cross_entropy:LOGITS,LABELS[,ignore=K][,dim=D][,smoothing=E], mse:PRED,TARGET or a "
+           "scalar output">,
     Option<"optimizer", "optimizer", "std::string", "\"\"", "NAME:key=value,... as weft-compile --optimizer">,
     Option<"paramGroups", "param-groups", "std::string", "\"\"", "REGEX:key=value,..., separated by ;">,
     Option<"freeze", "freeze", "std::string", "\"\"", "Patterns of weights not to train, separated by ;">,

@@ -59,8 +59,9 @@ Error weft::step::checkRegex(StringRef pattern) {
 // Losses
 //===----------------------------------------------------------------------===//
 
-static constexpr char kLosses[] = "write softmax_cross_entropy:LOGITS,LABELS[,ignore=K], "
-                                  "mse:PRED,TARGET, or the name of a scalar output";
+static constexpr char kLosses[] =
+    "write softmax_cross_entropy:LOGITS,LABELS[,ignore=K][,dim=D][,smoothing=E], mse:PRED,TARGET, "
+    "or the name of a scalar output";
 
 Expected<LossSpec> weft::step::parseLoss(StringRef text) {
   auto fail = [](const llvm::Twine &why) { return createStringError(why + "; " + kLosses); };
@@ -83,12 +84,20 @@ Expected<LossSpec> weft::step::parseLoss(StringRef text) {
   loss.value = items[0];
   loss.target = items[1];
   for (StringRef option : llvm::ArrayRef(items).drop_front(2)) {
-    int64_t ignore;
-    if (loss.kind != LossSpec::Kind::SoftmaxCrossEntropy || !option.consume_front("ignore="))
+    auto [key, value] = option.split('=');
+    int64_t number;
+    if (loss.kind != LossSpec::Kind::SoftmaxCrossEntropy ||
+        !llvm::is_contained({"ignore", "dim", "smoothing"}, key))
       return fail("'" + option + "' is no option of this loss");
-    if (option.getAsInteger(10, ignore))
-      return fail("ignore needs a label, not '" + option + "'");
-    loss.ignore = ignore;
+    if (key == "smoothing") {
+      if (value.getAsDouble(loss.smoothing) || !(loss.smoothing >= 0 && loss.smoothing <= 1))
+        return fail("smoothing needs a share from 0 to 1, not '" + value + "'");
+      continue;
+    }
+    if (value.getAsInteger(10, number))
+      return fail(key + " needs " + (key == "dim" ? "a number" : "a label") + ", not '" + value +
+                  "'");
+    (key == "dim" ? loss.classDim : loss.ignore) = number;
   }
   return loss;
 }

@@ -15,8 +15,8 @@
 
 namespace weft::step {
 
-/// `softmax_cross_entropy:LOGITS,LABELS[,ignore=K]`, `mse:PRED,TARGET`, or the
-/// name of a scalar output.
+/// `softmax_cross_entropy:LOGITS,LABELS[,ignore=K][,dim=D][,smoothing=E]`, `mse:PRED,TARGET`, or
+/// the name of a scalar output.
 struct LossSpec {
   enum class Kind { SoftmaxCrossEntropy, MeanSquare, Output };
   Kind kind = Kind::Output;
@@ -26,6 +26,11 @@ struct LossSpec {
   std::string target;
   /// A label that does not count, beside -100.
   std::optional<int64_t> ignore;
+  /// The dim of the classes, from the end if negative; nothing: the one that labels lack.
+  std::optional<int64_t> classDim;
+  /// The share of what is expected that all classes have alike, 0 to 1; the label has the rest
+  /// (Szegedy et al., 2016).
+  double smoothing = 0;
   /// The text it was parsed from.
   std::string text;
 };

@@ -193,8 +193,9 @@ void runSeed(uint64_t seed, bool tell, Against against, Routines routines, Total
 /// Each thing that may be drawn was drawn often enough to mean something.
 bool isSpread(const Totals &totals, unsigned count, Against against) {
   static const std::pair<const char *, unsigned> kinds[] = {
-      {"kind", 8},     {"optimizer", 7}, {"loss", 3},  {"recompute", 3}, {"microbatches", 4},
-      {"schedule", 3}, {"zero", 4},      {"batch", 2}, {"dropout", 2},   {"tied", 2}};
+      {"kind", 8},         {"optimizer", 7}, {"loss", 3},     {"recompute", 3},
+      {"microbatches", 4}, {"schedule", 3},  {"zero", 4},     {"batch", 2},
+      {"dropout", 2},      {"tied", 2},      {"smoothing", 2}};
   bool spread = true;
   auto check = [&](const char *name, unsigned different) {
     auto found = totals.traits.find(name);

@@ -94,6 +94,7 @@ public:
     trait("batch", isUneven() ? "uneven" : "even");
     trait("tied", isTied ? "on" : "off");
     trait("dropout", hasDropout ? "on" : "off");
+    trait("smoothing", StringRef(flags.loss).contains("smoothing") ? "on" : "off");
     trait("loss", StringRef(flags.loss).contains(':') ? StringRef(flags.loss).split(':').first.str()
                                                       : "named");
     result.rows = batch;
@@ -278,6 +279,8 @@ private:
       error = "cannot add Dropout to " + path;
       return false;
     }
+    if (!square && own.chance(50))
+      flags.loss += ",smoothing=0.25";
     result.trial.graph = [=](MLIRContext &context) { return importGraph(context, path, bind); };
     return true;
   }

@@ -98,7 +98,7 @@ OutputLoss weft::test::meanSquare(const Numbers &outputs, const Numbers &targets
 }
 
 OutputLoss weft::test::crossEntropy(const Numbers &logits, ArrayRef<int64_t> labels,
-                                    int64_t ignored) {
+                                    int64_t ignored, double smoothing) {
   OutputLoss loss;
   loss.gradient.resize(logits.size());
   size_t classes = logits.size() / labels.size();
@@ -114,9 +114,9 @@ OutputLoss weft::test::crossEntropy(const Numbers &logits, ArrayRef<int64_t> lab
     for (size_t k = 0; k < classes; ++k) {
       bool isLabel = int64_t(k) == labels[row];
       double probability = std::exp(logits[row * classes + k]) / sum;
-      loss.gradient[row * classes + k] = (probability - isLabel) / counted;
-      if (isLabel)
-        loss.value -= std::log(probability) / counted;
+      double expected = (isLabel ? 1 - smoothing : 0) + smoothing / double(classes);
+      loss.gradient[row * classes + k] = (probability - expected) / counted;
+      loss.value -= expected * std::log(probability) / counted;
     }
   }
   return loss;

@@ -67,9 +67,9 @@ struct Random {
 };
 
 OutputLoss meanSquare(const Numbers &outputs, const Numbers &targets);
-/// Labels of `ignored` or -100 do not count.
+/// Labels of `ignored` or -100 do not count; all classes share `smoothing` of what is expected.
 OutputLoss crossEntropy(const Numbers &logits, llvm::ArrayRef<int64_t> labels,
-                        int64_t ignored = -100);
+                        int64_t ignored = -100, double smoothing = 0);
 
 /// max |a - b| / max(1, max |b|).
 double errorOf(const Numbers &found, const Numbers &expected);

@@ -13,7 +13,8 @@ using namespace weft::test;
 namespace {
 
 /// One step of SGD with rate 1 moves weights by their gradient.
-void checkCrossEntropy(const std::string &loss, llvm::ArrayRef<int64_t> labels, int64_t ignored) {
+void checkCrossEntropy(const std::string &loss, llvm::ArrayRef<int64_t> labels, int64_t ignored,
+                       double smoothing = 0) {
   SCOPED_TRACE(loss);
   Programs programs(kLinear);
   step::StepMakeTrainingOptions options;
@@ -33,7 +34,7 @@ void checkCrossEntropy(const std::string &loss, llvm::ArrayRef<int64_t> labels, 
   auto evaluated = run.run(programs.program("eval"), inputs);
   auto results = run.run(programs.program("step"), inputs);
   ASSERT_TRUE(succeeded(results) && succeeded(evaluated));
-  OutputLoss expected = crossEntropy(hand.forward(x), labels, ignored);
+  OutputLoss expected = crossEntropy(hand.forward(x), labels, ignored, smoothing);
   auto [dw, db] = hand.backward(x, expected.gradient);
   EXPECT_NEAR(results->lookup("loss").reals[0], expected.value, 1e-12);
   EXPECT_NEAR(evaluated->lookup("loss").reals[0], expected.value, 1e-12);
@@ -47,6 +48,8 @@ TEST(Loss, CrossEntropyIsTheMeanOverWhatCounts) {
   checkCrossEntropy("softmax_cross_entropy:y,labels", {0, 1, 1, 0}, -100);
   checkCrossEntropy("softmax_cross_entropy:y,labels", {0, -100, 1, -100}, -100);
   checkCrossEntropy("softmax_cross_entropy:y,labels,ignore=1", {0, 1, -100, 0}, 1);
+  checkCrossEntropy("softmax_cross_entropy:y,labels,smoothing=0.1", {0, -100, 1, 0}, -100, 0.1);
+  checkCrossEntropy("softmax_cross_entropy:y,labels,dim=-1,smoothing=1", {0, 1, 1, 0}, -100, 1);
   // Nothing counts: no loss and no gradient, rather than 0/0.
   checkCrossEntropy("softmax_cross_entropy:y,labels", {-100, -100, -100, -100}, -100);
 }

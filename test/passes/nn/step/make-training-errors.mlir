@@ -6,6 +6,9 @@
 // RUN: not weft-opt %s --step-make-training='loss=mse:y optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=NAMES
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t,ignore=1 optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=OPTION
 // RUN: not weft-opt %s --step-make-training='loss=softmax_cross_entropy:y,t,ignore=no optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=LABEL
+// RUN: not weft-opt %s --step-make-training='loss=softmax_cross_entropy:y,t,smoothing=2 optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=SHARE
+// RUN: not weft-opt %s --step-make-training='loss=softmax_cross_entropy:y,t,dim=1 optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=NODIM
+// RUN: not weft-opt %s --step-make-training='loss=softmax_cross_entropy:y,x,dim=-1 optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=LABELS
 // RUN: not weft-opt %s --step-make-training='loss=mse:k,t optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=FLOATS
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:warmup=some' 2>&1 | FileCheck %s --check-prefix=COUNT
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:decay=no' 2>&1 | FileCheck %s --check-prefix=DECAY
@@ -27,6 +30,9 @@
 // NAMES: 'mse:y' needs two names, of an output and of what it is compared with
 // OPTION: 'ignore=1' is no option of this loss
 // LABEL: ignore needs a label, not 'no'
+// SHARE: smoothing needs a share from 0 to 1, not '2'
+// NODIM: error: --loss: logits 'y', 'tensor<4xf32>', have no dim 1
+// LABELS: error: --loss: labels 'x' have type 'tensor<4xf32>', but logits 'tensor<4xf32>' need integers of their shape without dim 0
 // FLOATS: error: --loss: output 'k' has type 'tensor<4xi64>', but a loss is computed from floats
 // CLASSES: error: --loss: logits 's' have no dim of classes
 // UNSEEN: error: {{.*}}depends on no weight that is trained

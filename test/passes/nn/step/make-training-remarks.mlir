@@ -2,9 +2,12 @@
 // RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:logits,ids optimizer=sgd' -o /dev/null 2>&1 | FileCheck %s --check-prefix=SEEN
 // RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:logits,answers optimizer=sgd' -o /dev/null 2>&1 | FileCheck %s --check-prefix=UNSEEN --allow-empty
 // RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:square,pixels optimizer=sgd' -o /dev/null 2>&1 | FileCheck %s --check-prefix=CLASSES
+// RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:square,pixels,dim=1 optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=NAMED
 // Extents that leave open where the classes are.
-// CLASSES: warning: --loss: of 'square', 'tensor<4x6x6xf32>', each of dims 1, 2 may be that of the classes, as labels 'pixels' are 'tensor<4x6xi64>'; dim 2 is taken
+// CLASSES: warning: --loss: of 'square', 'tensor<4x6x6xf32>', each of dims 1, 2 may be that of the classes, as labels 'pixels' are 'tensor<4x6xi64>'; dim 2 is taken; ',dim=1' behind the labels takes dim 1
 // CLASSES-NOT: warning:
+// NAMED-NOT: warning:
+// NAMED: nn.reduce max %{{.+}} dims = [1] : tensor<4x6x6xf32> -> tensor<4x6xf32>
 // Weights that the loss does not see, and labels that the logits are computed from; the labels of another output are labels.
 // SEEN: warning: --loss: 'logits' is computed from the labels 'ids' themselves, which a network learns to copy; name an input of its own, which is made where the model has none, as in softmax_cross_entropy:logits,labels
 // SEEN-NOT: warning:
