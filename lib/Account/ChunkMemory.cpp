@@ -13,8 +13,7 @@ namespace {
 
 class ChunkMemory {
 public:
-  ChunkMemory(const ChunkView &view, ArrayRef<size_t> times)
-      : view(view), nodes(view.nodes.all()), times(times) {}
+  explicit ChunkMemory(const ChunkView &view) : view(view), nodes(view.nodes.all()) {}
 
   void fill(cost::Chunk &chunk) {
     for (size_t number = 0; number < nodes.size(); ++number)
@@ -39,19 +38,19 @@ private:
     // The reader that is last in each action, in the updates, and anywhere on this stage.
     std::array<std::optional<size_t>, pipeline::kNumKinds> last;
     std::optional<size_t> lastUpdate;
-    for (size_t reader : view.nodes.readersOf(written)) {
+    for (size_t reader : view.nodes.readersOf(written)) { // ascending
       const Node &user = nodes[reader];
       if (!user.transition && !view.nodes.runsOnStage(user, view.stage()))
         continue;
       if (view.isOfMicrobatch(user))
-        later(last[size_t(view.kindOf(user))], reader);
+        last[size_t(view.kindOf(user))] = reader;
       else if (view.isOfUpdate(user))
-        later(lastUpdate, reader);
+        lastUpdate = reader;
     }
     if (view.isOfUpdate(node)) {
       // What nobody here reads is the new value of a state, which it overwrites.
       if (lastUpdate && !isInPlace(node))
-        updateLives.push_back({times[number], times[*lastUpdate], bytes});
+        updateLives.push_back({number, *lastUpdate, bytes});
       return;
     }
     if (!view.isOfMicrobatch(node))
@@ -68,13 +67,7 @@ private:
     else if (kind == Kind::Backward && forWeight)
       chunk.madeForWeight += bytes;
     else
-      lives[size_t(kind)].push_back(
-          {times[number], times[last[size_t(kind)].value_or(number)], bytes});
-  }
-
-  void later(std::optional<size_t> &known, size_t reader) const {
-    if (!known || times[reader] > times[*known])
-      known = reader;
+      lives[size_t(kind)].push_back({number, last[size_t(kind)].value_or(number), bytes});
   }
 
   static bool isInPlace(const Node &node) {
@@ -96,30 +89,12 @@ private:
 
   const ChunkView &view;
   const std::vector<Node> &nodes;
-  ArrayRef<size_t> times;
   std::array<std::vector<Life>, pipeline::kNumKinds> lives;
   std::vector<Life> updateLives;
 };
 
 } // namespace
 
-std::vector<size_t> account::timesOf(const Nodes &nodes, std::optional<int64_t> microbatch) {
-  const std::vector<Node> &all = nodes.all();
-  auto isOfMicrobatch = [&](const Node &node) { return node.microbatch == microbatch; };
-  std::vector<size_t> times(all.size()), lastMaker(all.size(), 0);
-  for (auto [number, node] : llvm::enumerate(all)) {
-    SmallVector<size_t> readers;
-    for (Value written : nodes.writtenBy(node))
-      llvm::append_range(readers, nodes.readersOf(written));
-    bool isSum = microbatch && isOfMicrobatch(node) && isGradient(node.part) &&
-                 llvm::none_of(readers, [&](size_t reader) { return isOfMicrobatch(all[reader]); });
-    times[number] = isSum ? lastMaker[number] : number;
-    for (size_t reader : readers)
-      lastMaker[reader] = std::max(lastMaker[reader], times[number]);
-  }
-  return times;
-}
-
-void account::fillMemory(const ChunkView &view, ArrayRef<size_t> times, cost::Chunk &chunk) {
-  ChunkMemory(view, times).fill(chunk);
+void account::fillMemory(const ChunkView &view, cost::Chunk &chunk) {
+  ChunkMemory(view).fill(chunk);
 }

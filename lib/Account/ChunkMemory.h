@@ -36,14 +36,9 @@ struct ChunkView {
   }
 };
 
-/// When each node runs, by its number, in one microbatch of all chunks, or in the only one:
-/// in their order, but sums over microbatches as soon as the addend is there, as rt-order-commands
-/// has them.
-std::vector<size_t> timesOf(const Nodes &nodes, std::optional<int64_t> microbatch);
-
-/// Fills the chunk's bytes of what is kept and of what is alive beside it, and of gradients.
-/// `times`: as timesOf.
-void fillMemory(const ChunkView &view, llvm::ArrayRef<size_t> times, cost::Chunk &chunk);
+/// Fills the chunk's bytes of what is kept and of what is alive beside it, and of gradients. Nodes
+/// run in their order.
+void fillMemory(const ChunkView &view, cost::Chunk &chunk);
 
 } // namespace weft::account
 

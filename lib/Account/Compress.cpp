@@ -22,7 +22,8 @@ auto key(const Item &item) {
   const cost::Communication &communication = item.communication;
   return std::make_tuple(item.isWork, key(work.shape), work.arithmetic, work.flops, work.bytesRead,
                          work.bytesWritten, work.launches, communication.kind, communication.role,
-                         communication.bytes, communication.axes, item.count, item.purpose);
+                         communication.bytes, communication.axes, communication.targets, item.count,
+                         item.purpose);
 }
 
 class Compressor {

@@ -77,7 +77,7 @@ public:
         backward(options.bucketBytes), weight(options.bucketBytes), update(options.bucketBytes),
         gathers(options.bucketBytes), sums(options.bucketBytes) {}
 
-  cost::Chunk run(ArrayRef<size_t> times) {
+  cost::Chunk run() {
     if (isForPlanning) {
       findSharedParameters();
       findSharedGradients();
@@ -103,7 +103,7 @@ public:
     }
     chunk.sums = sums.finish();
     addStates();
-    fillMemory(view, times, chunk);
+    fillMemory(view, chunk);
     return std::move(chunk);
   }
 
@@ -263,20 +263,24 @@ private:
   void addMove(const Node &node, bool isEach) {
     TransitionOpInterface transition = node.transition;
     int64_t bytes = bytesOf(transition->getOperand(0));
-    if (!isEach && !view.isFirstOfStage())
-      return;
+    std::vector<int32_t> targets;
+    for (auto [stage, source] : llvm::enumerate(transition.getGeometry().sources))
+      if (source == view.stage() && int64_t(stage) != source)
+        targets.push_back(int32_t(stage));
     if (!isEach) {
+      if (!view.isFirstOfStage())
+        return;
       Communication communication;
       communication.kind = runtime::CollectiveKind::Send;
       communication.bytes = bytes;
       communication.axes.push_back(axisNumber[*mesh.stageAxis()]);
+      communication.targets = std::move(targets);
       return update.add(Item::of(std::move(communication)), cost::Purpose::Pass);
     }
     if (!view.nodes.isFirstOfStage(view.chunk, node.makers))
       return;
-    for (auto [stage, source] : llvm::enumerate(transition.getGeometry().sources))
-      if (source == view.stage() && int64_t(stage) != source)
-        (node.takers[stage] > view.chunk ? chunk.forwardBytes : chunk.backwardBytes) += bytes;
+    for (int32_t stage : targets)
+      (node.takers[size_t(stage)] > view.chunk ? chunk.forwardBytes : chunk.backwardBytes) += bytes;
   }
 
   static cost::StateClass classOf(func::FuncOp program, unsigned argument) {
@@ -376,11 +380,10 @@ llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Opti
   std::optional<int64_t> microbatch;
   if (microbatches > 1)
     microbatch = 1;
-  std::vector<size_t> times = timesOf(nodes, microbatch);
   for (size_t chunk = 0; chunk < account.schedule.place.size(); ++chunk) {
     ChunkView view{nodes, int64_t(chunk), microbatch,
                    options.isForPlanning || splitsWeights(account.schedule)};
-    account.chunks.push_back(ChunkWriter(program, mesh, axisNumber, view, options).run(times));
+    account.chunks.push_back(ChunkWriter(program, mesh, axisNumber, view, options).run());
   }
   return account;
 }

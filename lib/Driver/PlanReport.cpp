@@ -250,7 +250,9 @@ explain::Forecast driver::forecastOf(const Evaluation &it) {
   forecast.deviceBytes = it.deviceBytes;
   for (auto [number, axis] : llvm::enumerate(it.account.axes))
     forecast.sent.push_back({axis.name, axis.size, it.prediction.bytesByAxis[number],
-                             int64_t(number) == it.account.stages});
+                             int64_t(number) == it.account.stages
+                                 ? it.prediction.bytesBetweenStages
+                                 : std::vector<std::vector<int64_t>>()});
   forecast.undrawn = pipeline::checkPicture(it.events.size(), it.microbatches);
   if (!forecast.undrawn.empty())
     return forecast;

@@ -74,7 +74,14 @@ private:
         text("axis", sent.axis);
         json.attribute("size", sent.size);
         json.attribute("bytes", sent.bytes);
-        json.attribute("stages", sent.isOfStages);
+        if (!sent.between.empty())
+          json.attributeArray("between", [&] {
+            for (const std::vector<int64_t> &from : sent.between)
+              json.array([&] {
+                for (int64_t bytes : from)
+                  json.value(bytes);
+              });
+          });
       });
     });
     json.attributeArray("actions", [&] {

@@ -73,6 +73,9 @@ struct Communication {
   int64_t bytes = 0;
   /// Positions in StepAccount::axes, in any order.
   std::vector<int32_t> axes;
+  /// Of a Send over the axis of stages: those to which this stage sends so many bytes. All stages
+  /// come to it, whether they send or not.
+  std::vector<int32_t> targets = {};
 };
 
 /// What an item is there for, where other layouts of the same program have it elsewhere, or less.
@@ -231,6 +234,8 @@ struct Prediction {
   /// Bytes that a device sends over each axis in a step, in rings; the most of any stage. Of
   /// several axes as in Causes; transfers between stages are of the axis of stages.
   std::vector<int64_t> bytesByAxis;
+  /// Of the axis of stages, if there is one: what a device of each stage sends to each other.
+  std::vector<std::vector<int64_t>> bytesBetweenStages;
   /// What figures were asked for outside the range in which the cluster was measured; one sentence
   /// each.
   std::vector<std::string> remarks;

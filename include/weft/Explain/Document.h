@@ -171,7 +171,8 @@ struct Forecast {
   struct Sent {
     std::string axis;
     int64_t size = 1, bytes = 0;
-    bool isOfStages = false;
+    /// Of the axis of stages: from each one to each other.
+    std::vector<std::vector<int64_t>> between;
   };
   std::vector<Sent> sent;
   /// What ranks of a stage do, in seconds from the start of the step.

@@ -492,6 +492,8 @@ std::optional<Prediction> cost::simulateStep(const StepAccount &account, const C
   for (const std::vector<double> &stage : program.bytes)
     for (size_t axis = 0; axis < stage.size(); ++axis)
       prediction.bytesByAxis[axis] = std::max(prediction.bytesByAxis[axis], int64_t(stage[axis]));
+  for (const std::vector<double> &stage : program.bytesBetweenStages)
+    prediction.bytesBetweenStages.emplace_back(stage.begin(), stage.end());
   prediction.remarks = std::move(program.remarks);
   return prediction;
 }

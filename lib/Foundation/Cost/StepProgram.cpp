@@ -33,6 +33,8 @@ public:
   StepProgram run() {
     size_t stages = account.schedule.ranks.size();
     program.bytes.assign(stages, std::vector<double>(account.axes.size(), 0));
+    if (account.stages >= 0)
+      program.bytesBetweenStages.assign(stages, std::vector<double>(stages, 0));
     for (size_t c = 0; c < account.chunks.size(); ++c)
       program.chunks.push_back(priceChunk(c));
     program.remarks.assign(remarks.begin(), remarks.end());
@@ -63,9 +65,14 @@ private:
   int64_t transfer(size_t from, size_t to, int64_t bytes) {
     if (from == to)
       return 0;
-    program.bytes[from][size_t(account.stages)] += double(bytes) * account.schedule.microbatches;
+    countSent(from, to, double(bytes) * account.schedule.microbatches);
     return picosecondsOf(secondsOfTransfer(account.axes, account.stages, int64_t(from), int64_t(to),
                                            double(bytes), cluster));
+  }
+
+  void countSent(size_t from, size_t to, double bytes) {
+    program.bytes[from][size_t(account.stages)] += bytes;
+    program.bytesBetweenStages[from][to] += bytes;
   }
 
   Entries price(const Blocks &blocks, int64_t times) {
@@ -123,9 +130,15 @@ private:
     entry.axes = uint32_t(number);
     entry.axis = uint16_t(axes.front());
     entry.picoseconds = picosecondsOf(groups[number].seconds(communication.kind, bytes, remarks));
-    program.bytes[stage][entry.axis] +=
-        double(times) *
-        runtime::ringBytes(communication.kind, groups[number].members(), bytes, bytes);
+    double each = double(times) *
+                  runtime::ringBytes(communication.kind, groups[number].members(), bytes, bytes);
+    if (communication.kind == runtime::CollectiveKind::Send)
+      for (int32_t target : communication.targets)
+        countSent(stage, size_t(target), each);
+    else if (int32_t(entry.axis) == account.stages)
+      countSent(stage, (stage + 1) % program.bytes.size(), each);
+    else
+      program.bytes[stage][entry.axis] += each;
     return entry;
   }
 

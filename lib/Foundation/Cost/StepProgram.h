@@ -40,6 +40,8 @@ struct StepProgram {
   std::vector<std::string> remarks;
   /// Bytes that a device of each stage sends over each axis in a step.
   std::vector<std::vector<double>> bytes;
+  /// Of these over the axis of stages, those to each stage; empty without such an axis.
+  std::vector<std::vector<double>> bytesBetweenStages;
 };
 
 /// Prices everything once.

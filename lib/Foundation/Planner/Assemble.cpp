@@ -145,13 +145,15 @@ private:
     auto here = place.begin() + std::ptrdiff_t(number);
     bool isFirstOfStage = std::find(place.begin(), here, *here) == here;
     std::vector<Item> once;
-    auto send = [&](int64_t bytes) {
+    auto send = [&](int64_t bytes, int32_t from, int32_t to) {
       if (!isFirstOfStage)
         return;
       Communication sum;
       sum.kind = CollectiveKind::Send;
       sum.bytes = bytes;
       sum.axes = {account.stages};
+      if (place[number] == from)
+        sum.targets = {to};
       once.push_back(Item::of(std::move(sum)));
     };
     bool isWhole = isRound();
@@ -162,13 +164,14 @@ private:
     if (accumulatesApart && isWhole && isLast)
       chunk.stateBytes[size_t(cost::StateClass::Gradient)] += sharedGradient;
     if (accumulatesApart && !isWhole)
-      send(sharedGradient);
+      send(sharedGradient, place.back(), place.front());
     if (accumulatesApart && isFirst)
       once.push_back(Item::of(accumulationOf(sharedGradient)));
     if (!accumulatesApart && isLast && !isWhole)
       chunk.backwardBytes += sharedGradient;
     if (!isWhole)
-      send(layout.zero >= 1 ? ceilDiv(sharedGradient, data) : sharedGradient);
+      send(layout.zero >= 1 ? ceilDiv(sharedGradient, data) : sharedGradient, place.front(),
+           place.back());
     if (!once.empty())
       chunk.update.insert(chunk.update.begin(), {std::move(once), 1, false});
   }

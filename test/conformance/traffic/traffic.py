@@ -189,6 +189,18 @@ def compare(document, program, trace, log):
     return len(due), sum(by_rank)
 
 
+def compare_stages(plan, document, program):
+    """What the account says that stages send to each other, beside what the program sends."""
+    sends = [0] * document["ranks"]
+    for (rank, _, _), (axes, kind, sent, _) in predicted(document, program).items():
+        if kind == "send":
+            sends[rank] += sent
+    rings = [one["ring_bytes"] for one in program["collectives"] if one["kind"] != "move" and STAGES in one["axes"]]
+    account, wanted = plan["bytes_by_axis"][STAGES], max(sends) + sum(rings)
+    if abs(account - wanted) > 0.01 * wanted:
+        raise Failure(f"weft-plan's account has {account} bytes between stages, the program {max(sends)} and rings of {rings}")
+
+
 def compare_plan(plan, document, program, trace):
     """What weft-plan says of a layout, beside the executable of the same flags and a run of it."""
     found = {}
@@ -207,6 +219,8 @@ def compare_plan(plan, document, program, trace):
         # A member of a ring of eight sends seven eighths: each number that is printed has lost less than a byte.
         if any(abs(plan["bytes_by_axis"][axis] - rings[axis]) >= entries[axis] for axis in rings):
             raise Failure(f"weft-plan's account has rings of {plan['bytes_by_axis']}, the program {rings}")
+    else:
+        compare_stages(plan, document, program)
     memory = document["memory"]
     if not plan["memory_is_exact"] or plan["memory_bytes"] != memory["arena_bytes"]:
         raise Failure(f"weft-plan predicts {plan['memory_bytes']} bytes, the arena has {memory['arena_bytes']}")

@@ -147,14 +147,15 @@ TEST_F(AccountTest, StagesShareTheWholeAndSendToEachOther) {
   EXPECT_GE(account.chunks[0].forwardBytes, kResidual);
   EXPECT_LT(account.chunks[0].forwardBytes, 2 * kResidual);
   EXPECT_EQ(account.chunks[1].backwardBytes, kResidual);
-  // Once a step goes the gradient of the table, which the logits share with the look-up, and back.
+  // Once a step goes the gradient of the table, which the logits share with the look-up, and back:
+  // both stages come to both, and each sends once.
   for (const cost::Chunk &chunk : account.chunks) {
     int64_t sent = 0;
     forEach(chunk.update, [&](const cost::Item &item, int64_t times) {
       if (!item.isWork && item.communication.kind == runtime::CollectiveKind::Send)
-        sent += times * item.communication.bytes;
+        sent += times * item.communication.bytes * int64_t(item.communication.targets.size());
     });
-    EXPECT_EQ(sent, 2 * kTableBytes);
+    EXPECT_EQ(sent, kTableBytes);
   }
   // Where it is reduced in each microbatch it goes with each.
   EXPECT_EQ(accountOf({"pp=2,dp=2", 4, 2}).chunks[1].backwardBytes, kResidual + kTableBytes);
@@ -183,7 +184,7 @@ TEST_F(AccountTest, ChunksOfAStageShareItsWork) {
     int64_t sent = 0;
     forEach(chunk.update, [&](const cost::Item &item, int64_t times) {
       if (!item.isWork && item.communication.kind == runtime::CollectiveKind::Send)
-        sent += times * item.communication.bytes;
+        sent += times * item.communication.bytes * int64_t(item.communication.targets.size());
     });
     return sent;
   };
@@ -210,7 +211,7 @@ TEST_F(AccountTest, ChunksOfAStageShareItsWork) {
       EXPECT_EQ(own.forwardBytes / kResidual, isSent) << own.forwardBytes;
       EXPECT_EQ(own.backwardBytes, isBack ? kResidual : 0);
       // Once a step the gradient of the table goes and comes, if it is on both stages.
-      EXPECT_EQ(sentOnce(own), !turns && chunk < 2 ? 2 * kTableBytes : 0);
+      EXPECT_EQ(sentOnce(own), !turns && chunk < 2 ? kTableBytes : 0);
     }
     EXPECT_EQ(parameters(account), onTwoStages - (turns ? kTableBytes : 0));
     std::string error;
@@ -314,25 +315,27 @@ TEST_F(AccountTest, RecomputationIsWorkOfTheBackwardPassAndKeepsLess) {
 
 TEST_F(AccountTest, LifetimesComeCloseToTheArena) {
   for (const Case &wanted : {Case{"", 4}, Case{"", 4, 0, Recompute::Full}, Case{"dp=2", 2, 1},
-                             Case{"tp=2", 4}, Case{"dp=2,tp=2", 2}}) {
+                             Case{"dp=4", 4, 2}, Case{"tp=2", 4}, Case{"dp=2,tp=2", 2}}) {
     SCOPED_TRACE(std::string(wanted.mesh) + " in " + std::to_string(wanted.microbatches) + ", " +
                  nameOf(wanted.recompute));
     std::string error;
     auto predicted =
         cost::simulateStep(accountOf(wanted), Cluster::standard(), cost::Simulation(), error);
     ASSERT_TRUE(predicted) << error;
-    // They are of a program that is written out; with routines called it needs no more.
+    // They are of a program that is written out. What is compiled calls routines.
     for (Routines routines : {Routines::Unrolled, Routines::Called}) {
       Compilation compilation = load(wanted);
       compilation.options.phases.routines = routines;
+      compilation.options.phases.bucketBytes = 0;
       FailureOr<int64_t> arena = compilation.measureMemory();
       ASSERT_TRUE(succeeded(arena));
       double share = double(predicted->memory[0].total()) / double(*arena);
       llvm::outs() << wanted.mesh << " in " << wanted.microbatches << ", "
                    << nameOf(wanted.recompute) << ": lifetimes are " << share << " of the arena\n";
-      EXPECT_GT(share, 0.95);
       if (routines == Routines::Unrolled)
         EXPECT_LT(share, 1.06);
+      else
+        EXPECT_GT(share, 0.95);
     }
   }
 }

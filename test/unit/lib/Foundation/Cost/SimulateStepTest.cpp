@@ -172,6 +172,32 @@ TEST(SimulateStep, TransfersBlockOrNot) {
   EXPECT_EQ(predict(account).picoseconds, 10 + 3 + 10 + 3 + 10 + 20 + 3 + 20 + 3 + 20);
 }
 
+TEST(SimulateStep, StagesTellWhatTheySendToEachOther) {
+  StepAccount account = pipelineOf("interleaved", 3, 2, 3);
+  for (size_t chunk = 0; chunk < account.chunks.size(); ++chunk) {
+    account.chunks[chunk].forwardBytes = chunk < 5 ? 10 : 0;
+    account.chunks[chunk].backwardBytes = chunk > 0 ? 1 : 0;
+  }
+  // All stages come to what the last sends to the others once a step, and to a sum.
+  Communication once;
+  once.kind = CollectiveKind::Send;
+  once.bytes = 100;
+  once.axes = {0};
+  Communication sum = once;
+  sum.kind = CollectiveKind::AllReduce;
+  sum.bytes = 3000;
+  for (size_t stage = 0; stage < 3; ++stage) {
+    once.targets = stage == 2 ? std::vector<int32_t>{0, 1} : std::vector<int32_t>();
+    account.chunks[stage].update = {{{Item::of(once), Item::of(sum)}, 1}};
+  }
+  Prediction prediction = predict(account);
+  // Of three microbatches, two chunks a stage; the sum in a ring.
+  EXPECT_EQ(prediction.bytesBetweenStages,
+            (std::vector<std::vector<int64_t>>{
+                {0, 60 + 4000, 3}, {6, 0, 60 + 4000}, {30 + 100 + 4000, 6 + 100, 0}}));
+  EXPECT_EQ(prediction.bytesByAxis[0], 30 + 100 + 4000 + 6 + 100);
+}
+
 TEST(SimulateStep, AgreesWithTheScheduleLibrary) {
   for (const char *kind : {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "dualpipev"}) {
     const pipeline::Generator &generator = *pipeline::findGenerator(kind);
