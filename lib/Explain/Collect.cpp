@@ -164,6 +164,8 @@ private:
     found.times = timesRun(transition);
     const Placement &before = dist::getLocal(from).getValue();
     const Placement &after = dist::getLocal(to).getValue();
+    if (before.held && !found.isMove)
+      found.stages.assign(before.held->stages.begin(), before.held->stages.end());
     found.sent = sentBy(mesh, transition.getGeometry(), elementBytes(from));
     found.ringBytes = double(found.times) * costs.ringBytes(transition.getTransitionKind(),
                                                             transition.getTransitionAxes(), before,

@@ -76,7 +76,8 @@ static void addUp(const Document &document, Program &program) {
       totalOver(one.axes).add(one.stage.value_or(-1), one.sent, 1);
   else
     for (const Collective &one : program.collectives)
-      totalOver(one.axes).add(-1, one.sent, one.times);
+      for (int64_t stage : one.stages.empty() ? std::vector<int64_t>{-1} : one.stages)
+        totalOver(one.axes).add(stage, one.sent, one.times);
   auto stageOf = [&](int64_t rank) { return memberOf(mesh, document.stageAxes, rank); };
   std::vector<uint64_t> byRank(document.ranks());
   for (const Total &total : totals) {

@@ -158,7 +158,8 @@ static void collectCollectives(ArrayRef<RunCollective> from, const CostModel &co
   }
 }
 
-static std::string placementText(rt::PlacementAttr placement) {
+/// `held`: which stages have it; "" if all do.
+static std::string placementText(rt::PlacementAttr placement, StringRef held) {
   std::string text;
   llvm::raw_string_ostream out(text);
   bool isSplit = false;
@@ -177,22 +178,32 @@ static std::string placementText(rt::PlacementAttr placement) {
         },
         "*");
   });
+  if (!held.empty())
+    return (text + "], held = " + held).str();
   return isSplit ? text + "]" : "whole";
 }
 
-static void collectStates(ModuleOp module, Program &program) {
-  for (auto from : module.getOps<rt::StateOp>()) {
-    if (from.getKind() != rt::BufferClass::Parameter &&
-        from.getKind() != rt::BufferClass::OptimizerState)
-      continue;
-    auto isKnown = [&](const State &state) { return state.name == from.getSymName(); };
-    if (llvm::any_of(program.states, isKnown)) // of another stage, too
-      continue;
+/// Of the modules of all stages, or of the only one.
+static void collectStates(ArrayRef<ModuleOp> modules, const Document &document, Program &program) {
+  llvm::MapVector<StringRef, std::pair<rt::StateOp, std::vector<std::string>>> found;
+  for (auto [stage, module] : llvm::enumerate(modules))
+    for (auto from : ModuleOp(module).getOps<rt::StateOp>())
+      if (from.getKind() == rt::BufferClass::Parameter ||
+          from.getKind() == rt::BufferClass::OptimizerState) {
+        auto &[state, stages] = found[from.getSymName()];
+        state = from;
+        stages.push_back(std::to_string(stage));
+      }
+  for (auto &[name, held] : found) {
+    auto &[from, stages] = held;
+    std::string only;
+    if (stages.size() < modules.size())
+      only = axesText(document.stageAxes) + "[" + llvm::join(stages, ",") + "]";
     State state;
-    state.name = from.getSymName().str();
+    state.name = name.str();
     state.kind = rt::stringifyBufferClass(from.getKind()).str();
     state.type = typeText(from.getGlobal());
-    state.stored = state.used = placementText(from.getPlacement());
+    state.stored = state.used = placementText(from.getPlacement(), only);
     state.elements = cast<RankedTensorType>(from.getGlobal()).getNumElements();
     state.bytes = bytesOf(cast<MemRefType>(from.getLocal()));
     program.states.push_back(std::move(state));
@@ -248,26 +259,63 @@ static bool movesMore(const Program &a, const Program &b) {
 }
 
 /// What the member of a stage's number gives to another stage.
-static Transfer sendOf(rt::SendOp send, int64_t command, size_t stage, const Document &document) {
+static Sent sentBy(rt::SendOp send, size_t stage, const Document &document) {
+  Sent sent;
+  for (size_t member = 0; member < document.stages.size(); ++member)
+    sent.add(member == stage ? runtime::Volume{1, uint64_t(bytesOf(send.getBuffer()))}
+                             : runtime::Volume());
+  return sent;
+}
+
+static Transfer transferOf(rt::SendOp send, int64_t command, size_t stage,
+                           const Document &document) {
   Transfer transfer;
   transfer.kind = "send";
   transfer.node = nodeName(send.getLoc()).str();
   transfer.axes = document.stageAxes;
   transfer.command = command;
-  for (size_t member = 0; member < document.stages.size(); ++member)
-    transfer.sent.add(member == stage ? runtime::Volume{1, uint64_t(bytesOf(send.getBuffer()))}
-                                      : runtime::Volume());
+  transfer.sent = sentBy(send, stage, document);
   return transfer;
 }
 
+/// Of a pipeline that was read at this phase: what is sent is a value's move to one stage.
+static void collectMove(rt::SendOp send, size_t stage, const CostModel &costs,
+                        const Document &document, Program &program) {
+  auto reasons = send->getAttrOfType<ArrayAttr>(dist::kReasonsAttr);
+  if (!reasons)
+    return;
+  const Mesh &mesh = costs.mesh();
+  AxisList axes = {*mesh.stageAxis()};
+  auto reason = cast<dist::ReasonAttr>(reasons[0]);
+  double bytes = bytesOf(send.getBuffer());
+  Collective one;
+  one.kind = stringifyTransitionKind(TransitionKind::Move).str();
+  one.isMove = true;
+  one.axes = document.stageAxes;
+  one.node = nodeName(send.getLoc()).str();
+  describeReason(mesh, axes, reason, std::nullopt, one);
+  one.type = typeText(
+      RankedTensorType::get(globalShape(reason.getFrom().getValue()),
+                            cast<MemRefType>(send.getBuffer().getType()).getElementType()));
+  one.from = one.made;
+  one.to = one.wanted;
+  one.sent = sentBy(send, stage, document);
+  one.ringBytes = costs.ringBytes(TransitionKind::Move, axes, bytes, bytes);
+  one.seconds = costs.seconds(TransitionKind::Move, axes, bytes, bytes);
+  program.collectives.push_back(std::move(one));
+}
+
 /// Sends and receives of a stage's program.
-static void collectFlow(rt::ProgramOp from, size_t stage, Document &document, Program &program) {
+static void collectFlow(rt::ProgramOp from, size_t stage, const FailureOr<CostModel> &costs,
+                        Document &document, Program &program) {
   Stage::Flow flow{from.getSymName().str(), {}, {}};
   int64_t command = 0;
   for (Operation &op : from.getBody().front()) {
     if (auto send = dyn_cast<rt::SendOp>(op)) {
       flow.sent += {1, uint64_t(bytesOf(send.getBuffer()))};
-      program.transfers.push_back(sendOf(send, command, stage, document));
+      program.transfers.push_back(transferOf(send, command, stage, document));
+      if (succeeded(costs))
+        collectMove(send, stage, *costs, document, program);
       ++program.movedTensors;
     } else if (auto recv = dyn_cast<rt::RecvOp>(op)) {
       flow.received += {1, uint64_t(bytesOf(recv.getBuffer()))};
@@ -302,7 +350,7 @@ static void collectPrograms(ModuleOp module, std::optional<size_t> stage, const 
       program.unit = moved.unit;
     }
     if (stage)
-      collectFlow(from, *stage, document, program);
+      collectFlow(from, *stage, costs, document, program);
     if (succeeded(costs))
       collectCollectives(collectives, *costs, program);
   }
@@ -349,12 +397,11 @@ void weft::explain::collectSchedule(ModuleOp module, Document &document) {
     if (std::optional<AxisId> axis = mesh.stageAxis())
       document.stageAxes = {mesh.axes[*axis].name};
   }
-  for (auto [number, stage] : llvm::enumerate(modules)) {
+  for (auto [number, stage] : llvm::enumerate(modules))
     collectPrograms(stage, isPipeline ? std::optional<size_t>(number) : std::nullopt, mesh, costs,
                     document);
-    if (isResumed && !document.programs.empty())
-      collectStates(stage, document.programs.front());
-  }
+  if (isResumed && !document.programs.empty())
+    collectStates(modules, document, document.programs.front());
   document.addUpSent();
   collectChunks(module, document);
   collectMemory(modules, document);

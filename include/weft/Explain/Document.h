@@ -44,6 +44,8 @@ struct Collective {
   int64_t times = 1;    // a run: in each microbatch
   Sent sent;            // by member, one time, if it shares no messages
   bool isMove = false;  // from stages that have it to those that lack it
+  /// Before it is scheduled: whose ranks run it, if not all.
+  std::vector<int64_t> stages;
   double bytes = 0;     // of that by Program::rank, a move's by all members; of all times
   double ringBytes = 0; // of all times, by the model of costs
   double seconds = 0;   // of all times, one after the other, by the model of costs

@@ -131,6 +131,8 @@ private:
         continue;
       Channel &channel = all.channels.find({op, int64_t(to)})->second;
       channel.send = SendOp::create(builder, op->getLoc(), map.lookup(input), to, channel.name);
+      if (Attribute reason = op->getAttr(kReasonAttr))
+        channel.send->setAttr(kReasonAttr, reason);
       putOn(channel.send, channel);
     }
     if (sources[stage] == stage)

@@ -196,9 +196,13 @@ public:
       return copyInto(put);
     if (auto fusion = dyn_cast<FusionOp>(op))
       return library(fusion);
-    if (auto send = dyn_cast<dist::SendOp>(op))
-      return SendOp::create(builder, op->getLoc(), view(send.getInput()), send.getPeer(),
-                            send.getChannel(), 0);
+    if (auto send = dyn_cast<dist::SendOp>(op)) {
+      auto command = SendOp::create(builder, op->getLoc(), view(send.getInput()), send.getPeer(),
+                                    send.getChannel(), 0);
+      if (auto reason = op->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr))
+        command->setAttr(dist::kReasonsAttr, builder.getArrayAttr({reason}));
+      return command;
+    }
     if (auto receive = dyn_cast<dist::ReceiveOp>(op))
       return RecvOp::create(builder, op->getLoc(), bufferOf(receive.getResult()), receive.getPeer(),
                             receive.getChannel(), 0);
