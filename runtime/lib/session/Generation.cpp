@@ -15,8 +15,6 @@ using namespace weft::runtime;
 
 namespace {
 
-constexpr const char *kProgram = "forward";
-
 /// "input x: 4x8 i64, output y: 4x8 f32"
 std::string portsOf(const ProgramView &p, const Program &program) {
   std::string text;

@@ -15,6 +15,9 @@ namespace weft::runtime {
 /// looks ahead would see the zeros behind the window's end: models are causal.
 class Generator {
 public:
+  /// That it runs.
+  static constexpr const char *kProgram = "forward";
+
   explicit Generator(weft_session &session) : session(session) {}
 
   /// Finds ports and parses the prompt. `bytes`: the vocabulary is known to be

@@ -78,6 +78,8 @@ private:
   Status generate() {
     log.text(generator.text());
     int64_t done = 0, wanted = options.generation.tokens;
+    if (options.generation.wanted)
+      WEFT_TRY(putFixedInputs(Generator::kProgram));
     Status status;
     {
       // Where the text is looked at, it shows itself how far it is.
@@ -238,16 +240,25 @@ private:
                static_cast<long long>(info.samples));
     }
     WEFT_TRY(chooseOrder());
-    for (const auto &[name, path] : options.inputs)
-      for (const Program &program : p.Programs())
-        for (const Port &port : p.Ports().slice(program.inputs))
-          if (p.string(port.name) == name)
-            WEFT_TRY(commCall([&, name = name, path = path](weft_status *s) {
-              return weft_set_input_file(&session, std::string(p.string(program.name)).c_str(),
-                                         name.c_str(), path.c_str(), s);
-            }));
     if (!options.log.empty())
       WEFT_TRY(log.openFile(options.log, resumes));
+    return {};
+  }
+
+  /// Writes the inputs that all runs of a program have, before the first run and behind one of
+  /// another program: programs share their memory.
+  Status putFixedInputs(const std::string &name) {
+    if (name == lastProgram)
+      return {};
+    lastProgram = name;
+    uint32_t program = 0;
+    WEFT_TRY(findProgram(p, name.c_str(), program));
+    for (const auto &[input, path] : options.inputs)
+      for (const Port &port : p.Ports().slice(p.Programs()[program].inputs))
+        if (p.string(port.name) == input)
+          WEFT_TRY(commCall([&, input = input, path = path](weft_status *s) {
+            return weft_set_input_file(&session, name.c_str(), input.c_str(), path.c_str(), s);
+          }));
     return {};
   }
 
@@ -290,8 +301,10 @@ private:
     log.begin(info.step, options.steps);
     bool cut = false; // an evaluation that was due is not there
     while (info.step < options.steps && !(stopped && runner.nextBegun() == info.step)) {
-      while (!stopped && runner.nextBegun() < mostBegun())
+      while (!stopped && runner.nextBegun() < mostBegun()) {
+        WEFT_TRY(putFixedInputs("step"));
         WEFT_TRY(runner.begin());
+      }
       StepRecord record;
       WEFT_TRY(endStep(record));
       bool due = evaluates && isEvaluationDue(info.step);
@@ -415,6 +428,7 @@ private:
       samples = std::min(samples, options.evalBatches * batch);
     int64_t end = evaluation.canFillUp() ? samples : samples / batch * batch;
     double total = 0, elements = 0;
+    WEFT_TRY(putFixedInputs("eval"));
     evaluation.start(0, end);
     Progress progress(shows(), "evaluating", uint64_t((end + batch - 1) / batch));
     for (int64_t at = 0; at < end; at += batch) {
@@ -559,6 +573,7 @@ private:
   Generator generator;
   std::unique_ptr<CheckpointWriter> writer;
   std::optional<Replicas> replicas; // to be compared
+  std::string lastProgram;          // whose fixed inputs are there
   bool replicasTold = false;        // that there are none
   CheckpointInfo info;
   ScalarOutput evalLoss;
