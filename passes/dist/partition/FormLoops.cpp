@@ -53,7 +53,16 @@ private:
 
   bool usesAxis(Value value) const {
     LocalAttr local = getLocal(value.getType());
-    return local && llvm::is_contained(local.getValue().usedAxes(), axis);
+    if (!local)
+      return false;
+    const Placement &placement = local.getValue();
+    // Indices of rows are those within a microbatch.
+    return llvm::is_contained(placement.usedAxes(), axis) ||
+           llvm::any_of(placement.localIndices, [&](const LocalIndex &index) {
+             return llvm::any_of(index.factor, [&](const PlacedFactor &part) {
+               return llvm::is_contained(part.axes, axis);
+             });
+           });
   }
   bool usesAxis(Operation *op) const {
     return llvm::any_of(op->getOperands(), [&](Value v) { return usesAxis(v); }) ||

@@ -94,8 +94,9 @@ private:
     SmallVector<Value> values;
     SmallVector<Attribute> accumulate;
     auto each = dyn_cast<AccumulateOp>(op);
+    // What a loop makes of an addend may be here no more.
     for (auto [i, value] : llvm::enumerate(op->getOperands()))
-      if (isHere(value)) {
+      if (isHere(each ? Value(op->getParentOp()->getResult(i)) : value)) {
         values.push_back(map.lookupOrDefault(value));
         if (each)
           accumulate.push_back(each.getAccumulate()[i]);

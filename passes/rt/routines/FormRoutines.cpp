@@ -503,8 +503,13 @@ private:
 
   void emitCall(const Cut &cut) {
     if (microbatch == 0 && isSum(cut)) {
-      for (unsigned sum : cut.sums)
-        sums[sum] = valueOf(current->addends()[sum]);
+      for (unsigned sum : cut.sums) {
+        Value first = valueOf(current->addends()[sum]);
+        // Of a view nothing can be overwritten.
+        if (Operation *maker = first.getDefiningOp(); maker && isSource(maker))
+          first = DenseOp::create(builder, first.getLoc(), first.getType(), first);
+        sums[sum] = first;
+      }
       return;
     }
     if (microbatch == 0)
