@@ -21,8 +21,9 @@ llvm::StringRef weft::onnx::nameOfInfo(Attribute info) {
 
 GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings, Purpose purpose,
                                uint64_t seed, bool hasModelStep, int64_t batchParts)
-    : module(module), functions(module), bindings(bindings), purpose(purpose),
-      builder(module.getContext()), b(builder, module.getLoc()), hasModelStep(hasModelStep) {
+    : module(module), functions(module), notes(getMainGraph(module).getInfo()), bindings(bindings),
+      purpose(purpose), builder(module.getContext()), b(builder, module.getLoc()),
+      hasModelStep(hasModelStep) {
   b.seed = seed;
   b.sourceOfExtent = [this](int64_t extent) { return sourceOf(extent); };
   // A step of the model's own computes what its nodes say.

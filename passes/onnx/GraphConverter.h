@@ -3,6 +3,7 @@
 #ifndef WEFT_PASSES_ONNX_GRAPHCONVERTER_H
 #define WEFT_PASSES_ONNX_GRAPHCONVERTER_H
 
+#include "passes/onnx/ExporterNotes.h"
 #include "passes/onnx/FunctionTable.h"
 #include "passes/onnx/OnnxToNn.h"
 #include "passes/onnx/Registry.h"
@@ -154,6 +155,7 @@ private:
 
   mlir::ModuleOp module;
   FunctionTable functions;
+  ExporterNotes notes; // of the main graph
   const Bindings &bindings;
   Purpose purpose;
   mlir::OpBuilder builder;

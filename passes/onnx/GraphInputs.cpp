@@ -371,9 +371,9 @@ Value GraphConverter::initialValue(InitializerOp initializer) {
   Location loc = NameLoc::get(builder.getStringAttr(name), initializer.getLoc());
   auto found = bound.find(initializer);
   // Nothing but bindings changes what a training graph holds.
+  bool isWeight = !isa<TrainingInfoOp>(initializer->getParentOp()) && !notes.isConstant(name);
   if (found == bound.end())
-    return materialize(tensor, name, feedsQuantized(initializer),
-                       /*isInitializer=*/!isa<TrainingInfoOp>(initializer->getParentOp()), loc);
+    return materialize(tensor, name, feedsQuantized(initializer), isWeight, loc);
   if (auto given = initialValues.find(initializer); given != initialValues.end())
     return found->second = addEmbeddedState(tensor, name, toElementsAttr(given->second), loc);
   // Its bytes are not what it is in later steps, so nothing may fold them.
