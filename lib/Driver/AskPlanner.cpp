@@ -30,6 +30,32 @@ std::string nameOfModel(const Options &options) {
   return llvm::sys::path::filename(options.model).str();
 }
 
+/// What is given and forbidden at once, or "".
+std::string contradictionIn(const Options &options, const QuestionFlags &flags) {
+  const PhaseOptions &phases = options.compile.phases;
+  auto forbids = [&](const std::string &what) { return flags.forbidden.count(what) != 0; };
+  auto tellOf = [](const std::string &given, const std::string &what) {
+    return given + " asks for what --forbid " + what + " forbids; leave one of them out";
+  };
+  for (const auto &[axis, size] : flags.fixed)
+    if (size > 1 && forbids(axis))
+      return tellOf("--fix " + axis + "=" + std::to_string(size), axis);
+  for (const GivenFlag &given : options.given) {
+    std::string said = given.flag + " " + given.value;
+    if (given.flag == "--zero" && phases.zero.stage > 0 && forbids("zero"))
+      return tellOf(said, "zero");
+    if (given.flag == "--recompute" && phases.recompute != Recompute::None && forbids("recompute"))
+      return tellOf(said, "recompute");
+    if (given.flag == "--sequence-parallel" && phases.sequenceParallel && forbids("sp"))
+      return tellOf(said, "sp");
+    if (given.flag == "--microbatches" && phases.microbatches > 1 && forbids("microbatches"))
+      return tellOf(said, "microbatches");
+    if (needsStages(given.flag) && forbids("pp"))
+      return tellOf(given.flag, "pp");
+  }
+  return "";
+}
+
 int checkQuestion(ModuleOp program, const Options &options, const QuestionFlags &flags,
                   const Messages &messages) {
   FailureOr<CostModel> costs = costModelOf(program, Mesh());
@@ -50,6 +76,8 @@ int checkQuestion(ModuleOp program, const Options &options, const QuestionFlags 
     return tell("--batch-axes names axes of a mesh, which is to be chosen; leave it out, or ask "
                 "about a mesh with --evaluate",
                 Usage);
+  if (std::string wrong = contradictionIn(options, flags); !wrong.empty())
+    return tell(wrong, Usage);
   const std::string &schedule = options.compile.phases.schedule;
   std::string why;
   if (!isGiven(options, "--schedule"))
@@ -61,7 +89,7 @@ int checkQuestion(ModuleOp program, const Options &options, const QuestionFlags 
   return pipeline::findSchedule(schedule, why) ? Ok : tell("--schedule: " + why, Usage);
 }
 
-/// What is given is obeyed, and what is forbidden counts more.
+/// What is given is obeyed.
 planner::Space limitsOf(const Options &options, const QuestionFlags &flags) {
   const PhaseOptions &phases = options.compile.phases;
   planner::Space limits;
@@ -81,6 +109,8 @@ planner::Space limitsOf(const Options &options, const QuestionFlags &flags) {
     if (flags.forbidden.count(planner::nameOf(Role(role))))
       limits.allowedSizes[role] = {1};
   }
+  limits.isNeeded[size_t(Role::Stages)] =
+      llvm::any_of(options.given, [](const GivenFlag &given) { return needsStages(given.flag); });
   if (flags.forbidden.count("zero"))
     limits.allowedZero = {0};
   if (flags.forbidden.count("recompute"))

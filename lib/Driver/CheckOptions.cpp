@@ -68,7 +68,7 @@ std::string checkAuto(const Options &options) {
         return given.flag + " is for the planner: give --auto, too, or leave it out";
     return "";
   }
-  if (isGiven("--mesh"))
+  if (isGiven("--mesh") || options.isOneProcess)
     return "--auto chooses the mesh, and --mesh is given; leave one out, or settle axes with "
            "--fix dp=2";
   if (!isModelFile(options.model))
@@ -80,12 +80,16 @@ std::string checkAuto(const Options &options) {
 
 } // namespace
 
+bool weft::driver::needsStages(llvm::StringRef flag) {
+  return llvm::is_contained({"--stages", "--stage-costs", "--dump-schedule", "--plot-schedule"},
+                            flag);
+}
+
 std::string weft::driver::checkStages(const Options &options) {
   if (options.isAuto || !stageAxisOf(options.compile.phases).empty())
     return "";
   for (const GivenFlag &given : options.given)
-    if (given.flag == "--schedule" || given.flag == "--stages" || given.flag == "--stage-costs" ||
-        given.flag == "--dump-schedule" || given.flag == "--plot-schedule")
+    if (given.flag == "--schedule" || needsStages(given.flag))
       return given.flag + " is for the stages of a pipeline, and there are none; cut the model " +
              "with --mesh pp=N, or leave " + given.flag + " out";
   return "";

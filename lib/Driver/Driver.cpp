@@ -97,17 +97,23 @@ private:
       printText(choice, 0, llvm::errs());
       return DoesNotFit;
     }
-    llvm::Expected<Options> planned = parseOptions(settledFlags(choosing::planOf(choice)));
+    bool hasStages = choice.layout->size(planner::Role::Stages) > 1;
+    llvm::Expected<Options> planned =
+        parseOptions(settledFlags(choosing::planOf(choice), hasStages));
     if (!planned)
       return tell(llvm::toString(planned.takeError()), OurBug);
+    bool hasOrder = llvm::any_of(options.given,
+                                 [](const GivenFlag &given) { return given.flag == "--schedule"; });
     options = std::move(*planned);
     if (!options.quiet)
-      llvm::errs() << "plan: " << choice.layout->text() << '\n';
+      llvm::errs() << "plan: " << choice.layout->text()
+                   << (hasOrder && !hasStages ? ", without stages for --schedule\n" : "\n");
     return Ok;
   }
 
-  /// The command line with what the planner chose in place of the question.
-  std::vector<std::string> settledFlags(const planner::Plan &plan) const {
+  /// The command line with what the planner chose in place of the question. Which schedule stages
+  /// shall have says nothing where there are none.
+  std::vector<std::string> settledFlags(const planner::Plan &plan, bool hasStages) const {
     std::vector<std::string> settled{options.model};
     auto add = [&](const GivenFlag &given) {
       bool isLong = StringRef(given.flag).starts_with("--");
@@ -116,7 +122,8 @@ private:
         settled.push_back(given.value);
     };
     for (const GivenFlag &given : options.given)
-      if (given.flag != "--auto" && !isOfQuestion(given.flag))
+      if (given.flag != "--auto" && !isOfQuestion(given.flag) &&
+          (hasStages || given.flag != "--schedule"))
         add(given);
     // Those that were given are obeyed, and so said again as they were.
     for (const auto &[flag, value] : plan.flags())

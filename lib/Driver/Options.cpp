@@ -243,10 +243,11 @@ void addMesh(FlagTable &flags, ActsTable &acts, Options &options) {
           flags.value(
               "--mesh", "AXIS=N,...",
               "the processes as a grid: dp=2,tp=2; dp=4x2 has two sub-axes, dp.0 and dp.1; rank = "
-              "row-major index. Over "
-              "dp the batch is split, over any other axis weights, by least communication",
-              [&options](const std::string &text) {
-                return takeMesh(text, options.compile.phases.mesh);
+              "row-major index. Over dp the batch is split, over any other axis weights, by least "
+              "communication. none: one process, whatever the model's device configuration is",
+              [&options](const std::string &text) -> std::string {
+                options.isOneProcess = text == "none";
+                return text == "none" ? "" : takeMesh(text, options.compile.phases.mesh);
               }));
 }
 
@@ -504,10 +505,8 @@ std::string weft::driver::takeMesh(const std::string &text, Mesh &target) {
   std::optional<Mesh> mesh = Mesh::parse(text, &why);
   if (!mesh)
     return "'" + text + "': " + why;
-  if (mesh->axes.empty())
-    return "wants AXIS=N,..., such as dp=2,tp=2, not '" + text + "'";
   target = std::move(*mesh);
-  return "";
+  return target.axes.empty() ? "wants AXIS=N,..., such as dp=2,tp=2, not '" + text + "'" : "";
 }
 
 llvm::Error weft::driver::readFiles(Options &options, Phase reached) {
@@ -533,7 +532,8 @@ llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string
   if (std::string wrong = flags.parse(arguments); !wrong.empty())
     return llvm::createStringError(wrong);
   for (const FlagTable::Given &given : flags.given())
-    options.given.push_back({given.name, given.value, given.alone});
+    if (given.name != "--mesh" || !options.isOneProcess) // none: as if nothing was said
+      options.given.push_back({given.name, given.value, given.alone});
   if (flags.answers()) {
     options.answer = flags.answer();
     return options;
@@ -544,7 +544,7 @@ llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string
       ActsTable ownActs;
       return tableFor(own, ownActs).parse({flag});
     };
-    auto merged = withPlan(arguments, options.planFile, flags.given(), "--mesh", "", wrongIn);
+    auto merged = withPlan(arguments, options.planFile, flags.given(), "--mesh", "none", wrongIn);
     if (!merged)
       return merged.takeError();
     llvm::Expected<Options> all = parseOptions(*merged, resumes);

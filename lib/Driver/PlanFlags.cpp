@@ -78,6 +78,7 @@ FlagTable tableFor(PlanOptions &options) {
               "none: one process",
               [&options](const std::string &text) -> std::string {
                 options.layout = text;
+                options.program.isOneProcess = text == "none";
                 return text == "none" ? "" : takeMesh(text, options.program.compile.phases.mesh);
               });
   flags.text("--plan", "FILE",
@@ -188,6 +189,11 @@ std::string check(const PlanOptions &options) {
            "--json and --profile out";
   if (!options.program.explainNodes.empty() && (options.isJson || !options.profileFile.empty()))
     return "--why explains what weft-compile makes, as lines: leave --json and --profile out";
+  for (auto [flag, file] : {std::pair<const char *, const std::string &>("-o", options.output),
+                            {"--report", options.program.report}})
+    if (file == "-")
+      return std::string(flag) + " - and the answer would both write to the screen; give " + flag +
+             " a file";
   bool chooses = options.layout.empty();
   if (chooses && !(options.profileFile.empty() && options.traceFile.empty()))
     return "--profile and --trace go with --evaluate, which says of which layout";

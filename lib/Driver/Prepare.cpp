@@ -72,19 +72,23 @@ int driver::checkCommandLine(const Options &options, const std::string &program)
 /// chooses.
 static int settleMesh(ModuleOp module, Options &options) {
   Mesh &mesh = options.compile.phases.mesh;
+  std::optional<dist::ConfiguredMesh> configured;
   if (mesh.axes.empty() && !options.isAuto)
-    if (auto configured = dist::configuredMesh(module, kStageAxis)) {
-      mesh = configured->mesh;
-      options.given.push_back({"--mesh", toString(mesh)});
-      if (!options.quiet)
-        llvm::errs() << "mesh " << toString(mesh) << " from the model's device configuration '"
-                     << configured->configuration << "'\n";
-    }
+    configured = dist::configuredMesh(module, kStageAxis);
+  if (configured && options.isOneProcess) {
+    options.given.push_back({"--mesh", "none"});
+  } else if (configured) {
+    mesh = configured->mesh;
+    options.given.push_back({"--mesh", toString(mesh)});
+    if (!options.quiet)
+      llvm::errs() << "mesh " << toString(mesh) << " from the model's device configuration '"
+                   << configured->configuration << "'\n";
+  }
   if (mesh.axes.empty() && !options.compile.phases.place.empty() && !options.isAuto)
     return tell("--place needs --mesh: it splits over its axes", Usage);
   if (options.writeDevices.empty())
     return Ok;
-  if (mesh.axes.empty())
+  if (mesh.axes.empty() && !options.isAuto)
     return tell("--write-devices needs --mesh: without one there are no placements", Usage);
   if (options.until == Phase::Sharded && !stageAxisOf(options.compile.phases).empty())
     return tell("--write-devices needs the stages of phase staged; give --compile-to staged or a "

@@ -89,6 +89,10 @@ weft::driver::withPlan(const std::vector<std::string> &arguments, const std::str
                        const std::vector<FlagTable::Given> &given, const std::string &meshFlag,
                        const std::string &oneDevice,
                        llvm::function_ref<std::string(const std::string &flag)> wrongIn) {
+  for (const FlagTable::Given &other : given)
+    if (other.name == "--auto")
+      return llvm::createStringError("--auto chooses what --plan '" + file +
+                                     "' says; leave one of them out");
   std::vector<std::string> merged;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--plan")
@@ -117,7 +121,7 @@ weft::driver::withPlan(const std::vector<std::string> &arguments, const std::str
       return fileError("--plan", file, wrong);
     bool isSaid = false;
     for (const FlagTable::Given &other : given) {
-      if (other.name != flag || flag == "--place")
+      if (other.name != flag || (flag == "--place" && other.value != value))
         continue;
       if (other.value != value)
         return llvm::createStringError("--plan '" + file + "' says " + flag + " " + value +

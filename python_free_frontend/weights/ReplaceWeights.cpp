@@ -43,6 +43,12 @@ public:
   Error run(const ModelFile &model) {
     if (Error error = nameTensors())
       return error;
+    for (auto each : enumerate(transposed))
+      if (none_of(model.initializers(),
+                  [&](const onnx::Tensor &one) { return each.value().match(one.name()); }))
+        return createStringError(inconvertibleErrorCode(),
+                                 "--transpose: '%s' matches no initializer",
+                                 options.transposed[each.index()].c_str());
     for (const onnx::Tensor &initializer : model.initializers())
       match(initializer);
     for (const onnx::Tensor *initializer : model.trainingInitializers())
@@ -64,8 +70,8 @@ public:
     for (const std::string &fault : faults)
       text += "\n  " + fault;
     return createStringError(inconvertibleErrorCode(),
-                             "%s\n  map names with --map 'REGEX=REPLACEMENT' (an empty replacement "
-                             "leaves tensors out), or add --allow-missing, --allow-extra",
+                             "%s\n  map names with --map 'REGEX=REPLACEMENT' (a name that becomes "
+                             "empty leaves its tensor out), or add --allow-missing, --allow-extra",
                              text.c_str());
   }
 
@@ -88,6 +94,15 @@ private:
                                  "--transpose: '%s' is not a regular expression: %s",
                                  pattern.c_str(), error.c_str());
     }
+    for (auto each : enumerate(patterns))
+      if (none_of(store.entries(),
+                  [&](const auto &entry) { return each.value().match(entry.first); }))
+        return createStringError(
+            inconvertibleErrorCode(), "--map: '%s' matches no tensor%s",
+            options.rules[each.index()].pattern.c_str(),
+            store.entries().empty()
+                ? ""
+                : ("; names are as '" + store.entries().begin()->first + "'").c_str());
     for (const auto &[name, entry] : store.entries()) {
       if (entry.optimizer)
         continue;

@@ -9,7 +9,7 @@ namespace weft::weights {
 
 /// 'REGEX=REPLACEMENT': the first match of REGEX in a tensor's name becomes
 /// REPLACEMENT, in which \1 is the first group. An empty name leaves the tensor
-/// out.
+/// out. REGEX matches some name.
 struct NameRule {
   std::string pattern, replacement;
 };

@@ -92,7 +92,8 @@ void addWeights(FlagTable &flags, Request &request) {
   flags.value("--import-weights", "FILE.safetensors",
               "gives MODEL.onnx the weights of files; may be given several times", addPath);
   flags.value("--map", "REGEX=REPLACEMENT",
-              "names of tensors to names of initializers; the first rule that matches",
+              "names of tensors to names of initializers: what the first rule that matches finds "
+              "is replaced; '^model\\.=' strips a prefix",
               [&](const std::string &text) -> std::string {
                 size_t equals = text.find('=');
                 if (equals == 0 || equals == std::string::npos)

@@ -67,6 +67,8 @@ struct Options {
   bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false;
   bool deterministic = false; // always so on a CPU
   std::string linker, runtimeDirectory;
+  /// Asked for: no mesh, not that of the model's device configuration either.
+  bool isOneProcess = false;
   bool isAuto = false;    // the planner chooses the mesh, and what is not given of the rest
   QuestionFlags question; // that it is asked
   std::string planFile, scheduleFile, stageCostsFile;
@@ -164,6 +166,9 @@ std::string takeMesh(const std::string &text, Mesh &target);
 std::string checkProgram(const Options &options);
 /// Whether there are stages for the flags that are given for them, once the mesh is known.
 std::string checkStages(const Options &options);
+
+/// Whether a flag asks for stages of a pipeline; --schedule says of them what else they are.
+bool needsStages(llvm::StringRef flag);
 /// The same of a whole command line; what only a text's own flags tell is left out unless it is
 /// gone on from (`resumes`). Returns what is wrong, or nothing.
 std::string checkOptions(const Options &options, bool resumes);

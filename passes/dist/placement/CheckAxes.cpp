@@ -83,7 +83,8 @@ private:
     else if (uses[id].widest > 0)
       error << "what is placed over it has " << most << " parts, but every op reads it whole";
     else
-      error << "neither the batch nor a weight can be cut over it";
+      error << "neither the batch nor a weight can be cut over it (small weights become "
+               "constants without --keep-weights)";
     error << "; make it smaller or leave it out, or let its processes repeat the work of others "
              "with --allow-idle-axes";
     return error;

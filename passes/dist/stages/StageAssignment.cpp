@@ -150,7 +150,7 @@ LogicalResult StageAssignment::tellShort(int64_t ops) {
   InFlightDiagnostic diagnostic = function.emitError() << "cannot be cut into " << all;
   if (ops == 0)
     diagnostic << " stages: it has no op that depends on both weights and inputs; compile it "
-                  "without stages";
+                  "without stages, or with --keep-weights if its weights became constants";
   else if (all == stages)
     diagnostic << " stages: it has " << ops
                << " ops that depend on both weights and inputs, and each stage needs one; use at "

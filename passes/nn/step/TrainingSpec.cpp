@@ -83,12 +83,15 @@ Expected<LossSpec> weft::step::parseLoss(StringRef text) {
     return fail("'" + text + "' needs two names, of an output and of what it is compared with");
   loss.value = items[0];
   loss.target = items[1];
+  llvm::StringSet<> keys;
   for (StringRef option : llvm::ArrayRef(items).drop_front(2)) {
     auto [key, value] = option.split('=');
     int64_t number;
     if (loss.kind != LossSpec::Kind::SoftmaxCrossEntropy ||
         !llvm::is_contained({"ignore", "dim", "smoothing"}, key))
       return fail("'" + option + "' is no option of this loss");
+    if (!keys.insert(key).second)
+      return fail(key + " is given twice");
     if (key == "smoothing") {
       if (value.getAsDouble(loss.smoothing) || !(loss.smoothing >= 0 && loss.smoothing <= 1))
         return fail("smoothing needs a share from 0 to 1, not '" + value + "'");

@@ -35,6 +35,11 @@ says 2 "no program 'forwrd'; there is forward; did you mean" weft-run mlp --prog
 says 2 "two executables given: 'mlp' and 'mlp'" weft-run mlp mlp
 says 2 "--fix fixes groups of 3 devices, which do not make the 4 of --devices; change one of them" weft-plan "${gpt[@]}" --devices 4 --fix dp=3
 says 2 "--fix fixes tp at 2 and at 4; leave one of them out" weft-plan "${gpt[@]}" --devices 4 --fix tp=2 --fix tp=4
+says 2 "--fix tp=2 asks for what --forbid tp forbids; leave one of them out" weft-plan "${gpt[@]}" --devices 4 --fix tp=2 --forbid tp
+says 2 "--zero 2 asks for what --forbid zero forbids" weft-plan "${gpt[@]}" "${train[@]}" --devices 4 --zero 2 --forbid zero
+says 2 "--microbatches 2 asks for what --forbid microbatches forbids" weft-plan "${gpt[@]}" --devices 4 --microbatches 2 --forbid microbatches
+says 2 "--stages asks for what --forbid pp forbids" weft-plan "${gpt[@]}" --devices 4 --stages blocks:1,1 --forbid pp
+says 2 "-o - and the answer would both write to the screen; give -o a file" weft-plan "${gpt[@]}" --devices 4 -o -
 says 2 "--bind makes 'batch' both 2 and 4" weft-compile gpt.onnx --bind batch=2 --bind batch=4 -o m
 says 2 "two models given: 'mlp.onnx' and 'gpt.onnx'" weft-compile mlp.onnx gpt.onnx
 says 2 "-o wants a value: -o OUT" weft-compile mlp.onnx -o
@@ -223,6 +228,7 @@ says 5 "a process needs 1664 bytes, more than the limit of 1024; use more proces
 says 2 "'cudda' is not one of: cpu, cuda" "${mesh[@]}" dp=2 --target cudda
 says 2 "'skylakeish' is no processor that LLVM knows; names near it: skylake; x86-64-v3 suits most" "${mesh[@]}" dp=2 --processor skylakeish
 says 1 "--plan 'none': cannot be read: No such file or directory" "${mesh[@]}" dp=2 --plan none
+says 2 "--auto chooses what --plan 'none' says; leave one of them out" weft-compile mlp.onnx --bind batch=8 --auto --cluster cpu --plan none
 says 2 "--cluster 'none' is neither a file nor a cluster's name; those with names are a100" weft-compile mlp.onnx --bind batch=8 --auto --cluster none
 says 2 "how many devices of cluster 'standard'\? give --devices N" weft-plan mlp.onnx --bind batch=8
 : >nothing
