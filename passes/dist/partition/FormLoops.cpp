@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
 
+#include "dialects/nn/IR/NnProgram.h"
 #include "passes/dist/OpQueries.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Support/InputError.h"
@@ -183,15 +184,11 @@ private:
 
   LogicalResult refuseRepeated() {
     DenseMap<Operation *, unsigned> home;
-    DenseSet<Operation *> refused;
-    bool failedAny = false;
     for (auto [number, loop] : llvm::enumerate(loops))
-      for (Operation *op : loop.body) {
-        auto [first, isNew] = home.try_emplace(op, number);
-        if (!isNew && !isCheap(op) && refused.insert(op).second)
-          failedAny |= failed(refuse(op, loops[first->second]));
-      }
-    return failure(failedAny);
+      for (Operation *op : loop.body)
+        if (auto [first, isNew] = home.try_emplace(op, number); !isNew && !isCheap(op))
+          return refuse(op, loops[first->second]);
+    return success();
   }
 
   LogicalResult refuse(Operation *op, const Loop &before) {
@@ -200,10 +197,31 @@ private:
     std::string event = gather == before.ends.end()
                             ? "a reduction over the whole batch"
                             : "'" + readerOf(*gather) + "' reads the rows of all microbatches";
-    return emitInputError(op)
-           << "'" << nodeName(op) << "' is needed before and after " << event
-           << ", but only one microbatch exists at a time; use --batch-stats per-microbatch if "
-              "these are statistics of the batch, or --microbatches 1";
+    InFlightDiagnostic error = emitInputError(op);
+    error << "'" << nodeName(op) << "' is needed before and after " << event
+          << ", but only one microbatch exists at a time; ";
+    if (StringRef weight = weightOfSamples(); !weight.empty())
+      error << "weight '" << weight << "' has a row for each sample: leave it as it is with "
+            << "--freeze, or use --microbatches 1";
+    else if (function->getParentOfType<ModuleOp>().lookupSymbol("step"))
+      error << "use --batch-stats per-microbatch if these are statistics of the batch, or "
+               "--microbatches 1";
+    else
+      error << "use --microbatches 1";
+    return error;
+  }
+
+  /// The name of a parameter of which each microbatch reads other rows; "" if there is none.
+  StringRef weightOfSamples() const {
+    for (Operation *op : ops) {
+      auto argument =
+          op->getNumOperands() == 1 ? dyn_cast<BlockArgument>(op->getOperand(0)) : BlockArgument();
+      if (argument && cast<RankedTensorType>(argument.getType()).getRank() > 1 &&
+          nn::isParameter(function, argument.getArgNumber()) && !usesAxis(Value(argument)) &&
+          usesAxis(op) && !op->hasAttr(nn::kRoleAttr))
+        return nn::argumentName(function, argument.getArgNumber());
+    }
+    return "";
   }
 
   /// Who else than the caller of the program reads what a loop has made, wherever it lies; "" if

@@ -77,11 +77,15 @@ Value Sampler::coordinate(int64_t dim) {
                : b.mul(b.add(b.mul(b.add(at, 1.0), double(extent)), -1.0), 0.5);
   if (reach == 1)
     at = b.unary<nn::RoundOp>(at);
+  // Beyond these all neighbours are outside, and indices stay small.
+  auto withNeighbours = [&] { return b.min(b.max(at, -4.0), extent + 3.0); };
   switch (padding) {
   case Padding::Zeros:
-    // Beyond these all neighbours are outside, and indices stay small.
-    return b.min(b.max(at, -4.0), extent + 3.0);
+    return withNeighbours();
   case Padding::Border: {
+    // As PyTorch and ONNX Runtime do: each of four neighbours is the nearest that is there.
+    if (reach == 4)
+      return withNeighbours();
     double least = aligned ? 0 : -0.5;
     Value outside = b.binary<nn::OrOp>(b.compare(CompareKind::Lt, at, least),
                                        b.compare(CompareKind::Gt, at, extent - 1 - least));

@@ -182,10 +182,25 @@ static Results groupNormalization(NodeContext &n) {
   return {n.b.add(n.b.mul(normal, perChannel(n, scale, x)), perChannel(n, bias, x))};
 }
 
+/// The one number that all elements are, as a scalar; null if that is not known.
+static Value repeatedNumber(NodeContext &n, Value tensor) {
+  auto broadcast = tensor.getDefiningOp<nn::BroadcastOp>();
+  if (broadcast && cast<RankedTensorType>(broadcast.getOperand().getType()).getNumElements() == 1)
+    return n.b.reshape(broadcast.getOperand(), {});
+  DenseElementsAttr elements;
+  if (!matchPattern(tensor, m_Constant(&elements)) || !elements.isSplat() ||
+      !isa<FloatType>(elements.getElementType()))
+    return {};
+  return n.b.full({}, elements.getElementType(),
+                  elements.getSplatValue<APFloat>().convertToDouble());
+}
+
 /// The operand repeated to the dims that are normalised; null if it has others.
 static Value trailing(NodeContext &n, Value vector, NnBuilder::Shape dims) {
   if (!vector)
     return vector;
+  if (Value number = repeatedNumber(n, vector))
+    return n.b.broadcastTo(number, dims);
   SmallVector<int64_t> unit;
   int64_t more = n.b.rankOf(vector) - static_cast<int64_t>(dims.size());
   for (int64_t dim = 0; dim < more; ++dim) {
