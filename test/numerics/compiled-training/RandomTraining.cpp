@@ -284,7 +284,7 @@ int main(int argc, char **argv) {
                  << " have fewer ops than stages\n";
   // Measured: 1 of 230.
   bool areBitsKept = totals.otherBits * 100 <= count && totals.tooShort * 20 <= count;
-  bool isEnough = given || !isCalled || totals.sameBitsInParts >= unsigned(test::volume(8, 33));
+  bool isEnough = given || !isCalled || totals.sameBitsInParts >= unsigned(test::volume(8, 16));
   if (!isEnough)
     llvm::outs() << "too few of them\n";
   bool isVolume = count >= 30;
