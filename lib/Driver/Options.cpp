@@ -532,7 +532,8 @@ llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string
   if (std::string wrong = flags.parse(arguments); !wrong.empty())
     return llvm::createStringError(wrong);
   for (const FlagTable::Given &given : flags.given())
-    if (given.name != "--mesh" || !options.isOneProcess) // none: as if nothing was said
+    // Of a model none is as if nothing was said.
+    if (given.name != "--mesh" || !options.isOneProcess || !isModelFile(options.model))
       options.given.push_back({given.name, given.value, given.alone});
   if (flags.answers()) {
     options.answer = flags.answer();
