@@ -49,6 +49,7 @@ Expected<Outcome> runReplace(const WeightFiles &files, const ReplaceOptions &opt
     if (!names.empty())
       outcome.notes.push_back(std::to_string(names.size()) + what + ": " + join(names, ", "));
   };
+  append_range(outcome.notes, summary->idleRules);
   list(" initializers keep the model's values", summary->kept);
   list(" tensors are left out", summary->unused);
   raw_string_ostream(outcome.summary)

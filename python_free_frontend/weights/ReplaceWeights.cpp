@@ -46,9 +46,8 @@ public:
     for (auto each : enumerate(transposed))
       if (none_of(model.initializers(),
                   [&](const onnx::Tensor &one) { return each.value().match(one.name()); }))
-        return createStringError(inconvertibleErrorCode(),
-                                 "--transpose: '%s' matches no initializer",
-                                 options.transposed[each.index()].c_str());
+        summary.idleRules.push_back("--transpose '" + options.transposed[each.index()] +
+                                    "' matches no initializer");
     for (const onnx::Tensor &initializer : model.initializers())
       match(initializer);
     for (const onnx::Tensor *initializer : model.trainingInitializers())
@@ -97,12 +96,8 @@ private:
     for (auto each : enumerate(patterns))
       if (none_of(store.entries(),
                   [&](const auto &entry) { return each.value().match(entry.first); }))
-        return createStringError(
-            inconvertibleErrorCode(), "--map: '%s' matches no tensor%s",
-            options.rules[each.index()].pattern.c_str(),
-            store.entries().empty()
-                ? ""
-                : ("; names are as '" + store.entries().begin()->first + "'").c_str());
+        summary.idleRules.push_back("--map '" + options.rules[each.index()].pattern +
+                                    "' matches no tensor");
     for (const auto &[name, entry] : store.entries()) {
       if (entry.optimizer)
         continue;

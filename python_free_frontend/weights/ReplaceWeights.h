@@ -9,7 +9,7 @@ namespace weft::weights {
 
 /// 'REGEX=REPLACEMENT': the first match of REGEX in a tensor's name becomes
 /// REPLACEMENT, in which \1 is the first group. An empty name leaves the tensor
-/// out. REGEX matches some name.
+/// out.
 struct NameRule {
   std::string pattern, replacement;
 };
@@ -31,7 +31,9 @@ struct ReplaceSummary {
   /// Floating-point initializers of more than one element that stay.
   std::vector<std::string> kept;
   std::vector<std::string> unused; // tensors left out by `allowExtra`
-  uint64_t unknownFields = 0;      // of the model, left out
+  /// Of the rules that match nothing, what is to be said.
+  std::vector<std::string> idleRules;
+  uint64_t unknownFields = 0; // of the model, left out
 };
 
 /// Writes `options.model` with the tensors of `store` in place of the

@@ -62,10 +62,6 @@ tells 1 "'again.safetensors' holds tensor 'w', which another of the files holds 
   weft-translate --import-weights w.safetensors --import-weights again.safetensors own.onnx -o x.onnx
 tells 1 "map names with --map 'REGEX=REPLACEMENT' (a name that becomes empty leaves its tensor out), or add --allow-missing, --allow-extra" \
   weft-translate --import-weights w.safetensors own.onnx -o x.onnx
-tells 1 "--map: 'nomatch' matches no tensor; names are as 'w'" \
-  weft-translate --import-weights w.safetensors own.onnx --map nomatch=x -o x.onnx
-tells 1 "--transpose: 'nomatch' matches no initializer" \
-  weft-translate --import-weights w.safetensors own.onnx --transpose nomatch --allow-missing --allow-extra -o x.onnx
 # A name with an end of a line is told on one line.
 tensors lines.safetensors '{"a\nb":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
 tells 1 "tensor 'a\x0Ab' has no initializer" weft-translate --import-weights lines.safetensors own.onnx -o x.onnx
