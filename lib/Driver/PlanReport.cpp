@@ -155,7 +155,7 @@ private:
     std::vector<std::pair<std::string, int64_t>> parts;
     for (auto [kernel, time] : llvm::zip_equal(kKernels, causes.compute))
       parts.push_back({kernel, time});
-    for (auto [axis, time] : axes(causes.exposed))
+    for (const auto &[axis, time] : axes(causes.exposed))
       parts.push_back({axis + " exposed", time});
     parts.push_back({"bubble", causes.bubble});
     parts.push_back({"optimizer", causes.optimizer});

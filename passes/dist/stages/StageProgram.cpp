@@ -203,7 +203,7 @@ void StagePrograms::addChannels(const std::vector<Crossing> &crossings) {
     if (unsigned number = names[name]++)
       name += "#" + std::to_string(number);
     Channel channel{std::move(name), crossing.section, int64_t(channels.size())};
-    channels.insert({{crossing.op, crossing.to}, std::move(channel)});
+    channels.insert({{crossing.op, crossing.to}, channel});
   }
 }
 

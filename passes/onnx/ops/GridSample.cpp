@@ -115,8 +115,9 @@ Sampler::Taps Sampler::taps(int64_t dim) {
   Value base = b.unary<nn::FloorOp>(at), t = b.sub(at, base);
   Value rest = b.add(b.mul(t, -1.0), 1.0);
   Taps result;
+  const int64_t first = 1 - reach / 2;
   for (int64_t i = 0; i < reach; ++i)
-    result.indices.push_back(index(b.add(base, double(i + 1 - reach / 2)), extent));
+    result.indices.push_back(index(b.add(base, double(first + i)), extent));
   if (reach == 2) {
     result.weights = {rest, t};
     return result;
