@@ -104,7 +104,7 @@ private:
     TrainingOptions training = options.training;
     training.inputs = options.inputs;
     training.interrupt = &*interrupt;
-    training.baseMemory = peakMemory();
+    training.baseMemory = restartPeakMemory();
     training.quiet = options.quiet;
     WEFT_TRY(train(session, training, speaks));
     WEFT_TRY(writeTrace());

@@ -587,7 +587,11 @@ private:
 
 } // namespace
 
-double weft::runtime::peakMemory() { return MemoryMeter().peak(); }
+double weft::runtime::restartPeakMemory() {
+  MemoryMeter meter;
+  meter.restart();
+  return meter.peak();
+}
 
 Status weft::runtime::train(weft_session *session, const TrainingOptions &options, bool speaks) {
   return Trainer(*session, options, speaks).run();

@@ -96,6 +96,8 @@ public:
   MemoryMeter();
   ~MemoryMeter();
   MemoryMeter(const MemoryMeter &) = delete;
+  /// The peak is that from here on, if the system can (Linux 4.0).
+  static void restart();
   /// Bytes; 0 = not known.
   double peak() const;
 

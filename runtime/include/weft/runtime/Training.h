@@ -50,14 +50,15 @@ struct TrainingOptions {
   // Not of the command line.
   bool quiet = false;    // no remarks but warnings and errors
   Files inputs;          // values that stay, for every program with that input
-  double baseMemory = 0; // peak of this process before the arena is touched
+  double baseMemory = 0; // resident memory of this process before the arena is touched
   Interrupt *interrupt = nullptr;
   /// Called when step `step` is done and logged; for tests.
   std::function<void(int64_t step)> onStep;
 };
 
-/// Peak resident memory of this process in bytes; 0 = not known.
-double peakMemory();
+/// Begins the peak of this process's resident memory anew, and returns what it begins with in
+/// bytes; 0 = not known. Where the system cannot, the peak stays that since the process began.
+double restartPeakMemory();
 
 /// Loads the state of an open session and does what `options` ask for. Step k
 /// takes the samples at positions [k * B, (k + 1) * B), B being the batch of
