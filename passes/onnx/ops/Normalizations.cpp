@@ -199,8 +199,10 @@ static Value repeatedNumber(NodeContext &n, Value tensor) {
 static Value trailing(NodeContext &n, Value vector, NnBuilder::Shape dims) {
   if (!vector)
     return vector;
-  if (Value number = repeatedNumber(n, vector))
-    return n.b.broadcastTo(number, dims);
+  // torch.rms_norm without a weight has ones of the whole shape.
+  if (n.b.shapeOf(vector) == n.b.shapeOf(n.in(0)))
+    if (Value number = repeatedNumber(n, vector))
+      return n.b.broadcastTo(number, dims);
   SmallVector<int64_t> unit;
   int64_t more = n.b.rankOf(vector) - static_cast<int64_t>(dims.size());
   for (int64_t dim = 0; dim < more; ++dim) {
