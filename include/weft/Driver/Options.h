@@ -166,12 +166,11 @@ std::string takeMesh(const std::string &text, Mesh &target);
 std::string checkProgram(const Options &options);
 /// Whether there are stages for the flags that are given for them, once the mesh is known.
 std::string checkStages(const Options &options);
-
-/// Whether a flag asks for stages of a pipeline; --schedule says of them what else they are.
-bool needsStages(llvm::StringRef flag);
 /// The same of a whole command line; what only a text's own flags tell is left out unless it is
 /// gone on from (`resumes`). Returns what is wrong, or nothing.
 std::string checkOptions(const Options &options, bool resumes);
+/// Whether a flag asks for stages of a pipeline; --schedule only says what those do that there are.
+bool needsStages(llvm::StringRef flag);
 
 /// Adds --train and the flags that go with it.
 void addTrainingFlags(runtime::FlagTable &flags, ActsTable &acts, Options &options);
