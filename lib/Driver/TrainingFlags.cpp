@@ -100,14 +100,15 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
         },
         std::move(choices));
   };
-  acts.between(Phase::Graph, Phase::Step, Phase::Step,
-               add("--loss", "LOSS",
-                   "softmax_cross_entropy:LOGITS,LABELS[,ignore=K][,dim=D][,smoothing=E]: mean "
-                   "over labels that are neither -100 nor K, classes in dim D (by default the one "
-                   "that labels lack, of several the last), E of what is expected shared by all "
-                   "classes; mse:PRED,TARGET; or the name of a scalar output. LABELS and TARGET "
-                   "become inputs of that name",
-                   takeParsed(training.loss, step::parseLoss)));
+  acts.between(
+      Phase::Graph, Phase::Step, Phase::Step,
+      add("--loss", "LOSS",
+          "softmax_cross_entropy:LOGITS,LABELS with ,ignore=K ,dim=D ,smoothing=E as needed: "
+          "mean over labels that are neither -100 nor K, classes in dim D (by default the "
+          "one that labels lack, of several the last), E of what is expected shared by all "
+          "classes; mse:PRED,TARGET; or the name of a scalar output. LABELS and TARGET "
+          "become inputs of that name",
+          takeParsed(training.loss, step::parseLoss)));
   acts.between(
       Phase::Graph, Phase::Step, Phase::Step,
       add("--optimizer", "NAME[:key=value,...]",

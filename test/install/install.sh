@@ -77,7 +77,8 @@ command -v groff > /dev/null || echo 'SKIPPED: to format the pages, groff was no
 for page in "$prefix"/share/man/man1/*.1; do
   grep -q '^\.TH' "$page"
   if command -v groff > /dev/null; then
-    [ -z "$(groff -man -ww -Tutf8 "$page" 2>&1 > "$work/page.txt")" ] || fail "$page is no page"
+    wrong=$(groff -man -ww -Tutf8 "$page" 2>&1 > "$work/page.txt")
+    [ -z "$wrong" ] || fail "$page is no page: $wrong"
   fi
 done
 
