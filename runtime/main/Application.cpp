@@ -3,6 +3,7 @@
 #include "Application.h"
 
 #include "base/Interrupt.h"
+#include "session/FirstNotFinite.h"
 #include "session/SentMeter.h"
 #include "terminal/Printer.h"
 #include "weft/runtime/Checkpoint.h"
@@ -73,6 +74,7 @@ public:
       WEFT_TRY(bench(session, p, programName.c_str(), options, speaks));
     else
       WEFT_TRY(runOnce());
+    WEFT_TRY(tellNumbers());
     WEFT_TRY(giveOutputs());
     return writeTrace();
   }
@@ -294,6 +296,7 @@ private:
       WEFT_TRY(parseInjection(options.inject, settings));
     if (!options.trace.empty())
       settings.trace_commands = 1 << 16;
+    settings.check_numbers = options.checksNumbers;
     WEFT_TRY(call([&](weft_status *s) {
       return weft_open(weft_program_blob, weft_program_blob_size, weft_kernel_table,
                        weft_kernel_count, &settings, &session, s);
@@ -366,6 +369,18 @@ private:
     WEFT_TRY(meter.reduce(*session));
     if (std::string sent = meter.text(1); !sent.empty())
       say(chats, "a rank sent at most %s", sent.c_str());
+    return {};
+  }
+
+  Status tellNumbers() {
+    std::string found;
+    if (!options.checksNumbers)
+      return {};
+    WEFT_TRY(firstNotFinite(*session, found));
+    if (found.empty())
+      say(chats, "all numbers that commands wrote are finite");
+    else if (speaks)
+      tellWarning("weft", found);
     return {};
   }
 

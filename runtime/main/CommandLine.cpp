@@ -100,6 +100,10 @@ void addWhat(FlagTable &flags, CommandLine &line) {
              "actions of a pipeline sleep instead of computing, as many seconds as FILE, written "
              "like that of weft-schedule --costs, says; all else is real, but values are not",
              line.pretend);
+  flags.toggle("--check-numbers",
+               "look at every number that a command writes; which command made the first NaN, and "
+               "what was infinite before, is told when a step fails, or at the end. Slow",
+               line.checksNumbers);
   flags.toggle("--info", "describe the program", line.info);
   flags.toggle("--dump", "print all of its commands", line.dump);
   flags.text("--show-placement", "NAME",

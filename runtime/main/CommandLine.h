@@ -31,7 +31,8 @@ struct CommandLine {
   std::string showPlacement; // of this state, input or output
   std::string inject;        // RANK:COMMAND[:stall] or RANK:STEP:flip
   std::string pretend;       // a file
-  long maxRestarts = 0;      // weft-run only
+  bool checksNumbers = false;
+  long maxRestarts = 0; // weft-run only
   std::vector<FlagTable::Given> given;
   TrainingOptions training;
   std::string answer; // to --help or --version; then nothing else counts

@@ -145,6 +145,9 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
     return usage("--max-restarts wants --save DIR, from where it goes on");
   if (training.replicasEvery > 0 && training.steps == 0)
     return usage("--check-replicas wants --steps N");
+  if (options.checksNumbers && (options.bench || !options.pretend.empty()))
+    return usage("--check-numbers takes time, and numbers to look at: leave out --bench and "
+                 "--pretend");
   if (options.expected.empty())
     for (const FlagTable::Given &given : options.given)
       if (given.name == "--rtol" || given.name == "--atol")

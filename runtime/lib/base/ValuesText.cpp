@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <type_traits>
 #include <vector>
 
 using namespace weft::runtime;
@@ -41,11 +42,20 @@ std::string weft::runtime::valuesText(DType type, const void *data, int64_t coun
     return text + "]";
   int64_t low = 0, high = 0;
   double sum = 0;
+  // Large integers that differ may be the same double.
+  auto isLess = [&](int64_t a, int64_t b) {
+    bool less = values[size_t(a)] < values[size_t(b)];
+    withType(type, [&](auto kind) {
+      using T = decltype(kind);
+      if constexpr (std::is_integral_v<T>)
+        less = static_cast<const T *>(data)[a] < static_cast<const T *>(data)[b];
+    });
+    return less;
+  };
   for (int64_t i = 0; i < count; ++i) {
-    double value = values[size_t(i)], least = values[size_t(low)], most = values[size_t(high)];
-    low = value < least || std::isnan(least) ? i : low;
-    high = value > most || std::isnan(most) ? i : high;
-    sum += value;
+    low = isLess(i, low) || std::isnan(values[size_t(low)]) ? i : low;
+    high = isLess(high, i) || std::isnan(values[size_t(high)]) ? i : high;
+    sum += values[size_t(i)];
   }
   return text + ", ...] min " + valueText(type, data, low) + " max " + valueText(type, data, high) +
          numberText(" mean ", sum / double(count));

@@ -20,8 +20,8 @@
 // by one thread at a time: a thread for each stream if the device `blocks`, else
 // the rank's thread for all. `abandon` is called by the rank's thread, when no
 // thread issues any more. Memory is moved by any thread, also by several at the same
-// time, but between runs only; a collective moves its operands when its stream
-// has come to it.
+// time, but between runs only, or behind `synchronize` where nothing works on it; a
+// collective moves its operands when its stream has come to it.
 //
 // A failure's message says what is wrong but not in which command, which the
 // caller knows.

@@ -33,8 +33,8 @@ Status PreparedBody::inject(Device &device, World &world, uint32_t command, Stre
   return World::stopped();
 }
 
-Status PreparedBody::issueOne(Device &device, const PreparedItem &item,
-                              const Walker &walker) const {
+Status PreparedBody::issueOne(Device &device, const PreparedItem &item, const Walker &walker,
+                              NumberCheck *numbers) const {
   const Command &command = *item.command;
   CommandPlace place{programIndex, walker.index()};
   if (command.opcode == Opcode::EventRecord) {
@@ -45,12 +45,19 @@ Status PreparedBody::issueOne(Device &device, const PreparedItem &item,
     uint32_t event = walker.eventOf(program->record<EventWait>(command).event);
     return device.wait(command.stream, place, event, walker.records(event));
   }
-  return device.issue(command.stream, place, *item.prepared);
+  WEFT_TRY(device.issue(command.stream, place, *item.prepared));
+  if (!numbers || item.views.empty())
+    return {};
+  // Of a device that does not block other streams may work between the elements of a view.
+  for (unsigned stream = 0; stream < numStreams(); ++stream)
+    if (stream == command.stream || !device.blocks())
+      WEFT_TRY(device.synchronize(stream));
+  return numbers->look(device, place, item.views);
 }
 
 Status PreparedBody::issue(Device &device, World &world, unsigned stream,
                            std::vector<uint64_t> &records, StreamMark &first,
-                           const Injection &injection) const {
+                           const Injection &injection, NumberCheck *numbers) const {
   Walker walker(*program, list, stream, records);
   while (true) {
     // Before anything is read of the program: after an abort the caller may have
@@ -63,7 +70,7 @@ Status PreparedBody::issue(Device &device, World &world, unsigned stream,
     bool isRecord = item->command->opcode == Opcode::EventRecord;
     if (!isRecord && injection.command == int64_t(walker.index()) && item->command->stream == 0)
       return inject(device, world, walker.index(), first, injection);
-    Status status = issueOne(device, *item, walker);
+    Status status = issueOne(device, *item, walker, numbers);
     if (!status.ok())
       return world.aborted() ? World::stopped() : status.prefix(describe(walker.index()));
   }

@@ -24,9 +24,10 @@ public:
   const PreparedList::Needs &needs(unsigned stream) const { return list.needs[stream]; }
 
   /// Issues the commands of one stream, or of all (Walker::kEveryStream). `records` is room for a
-  /// number an event, `first` stream 0's mark.
+  /// number an event, `first` stream 0's mark. `numbers` sees what commands wrote; null: nobody
+  /// does.
   Status issue(Device &device, World &world, unsigned stream, std::vector<uint64_t> &records,
-               StreamMark &first, const Injection &injection) const;
+               StreamMark &first, const Injection &injection, NumberCheck *numbers) const;
   /// The end of its part in the run, or of all.
   Status finish(Device &device, unsigned stream) const;
 
@@ -34,7 +35,8 @@ public:
   std::string describe(uint64_t command) const;
 
 private:
-  Status issueOne(Device &device, const PreparedItem &item, const Walker &walker) const;
+  Status issueOne(Device &device, const PreparedItem &item, const Walker &walker,
+                  NumberCheck *numbers) const;
   Status inject(Device &device, World &world, uint32_t command, StreamMark &mark,
                 const Injection &injection) const;
 

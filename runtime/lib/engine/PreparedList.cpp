@@ -8,8 +8,8 @@
 
 using namespace weft::runtime;
 
-ListMaker::ListMaker(Device &device, const PrepareContext &context)
-    : device(device), base(context) {
+ListMaker::ListMaker(Device &device, const PrepareContext &context, bool keepsViews)
+    : device(device), base(context), keepsViews(keepsViews) {
   uint32_t next = 0;
   for (const Body &body : base.program.Bodies())
     next = std::max(next, body.events);
@@ -47,9 +47,28 @@ Status ListMaker::addCommand(const Issued &issued, Table<uint64_t> blocks, Table
   if (made)
     needs.scratch = std::max(needs.scratch, made->scratchBytes());
   needs.waits += command.opcode == Opcode::EventWait || (made && made->communicates());
-  list.items.push_back({&command, std::move(made), nullptr});
+  // A device that does not block comes back before other ranks have done their part.
+  bool isSeen = keepsViews && made && (device.blocks() || !made->communicates());
+  list.items.push_back({&command, std::move(made), nullptr,
+                        isSeen ? viewsOf(context, command) : std::vector<SeenView>()});
   ++prepared;
   return {};
+}
+
+std::vector<SeenView> ListMaker::viewsOf(const PrepareContext &context,
+                                         const Command &command) const {
+  const ProgramView &p = base.program;
+  std::vector<SeenView> views;
+  for (uint32_t i = 0; i < command.views.count; ++i) {
+    const View &view = p.Views()[command.views.begin + i];
+    Id block = p.Buffers()[view.buffer].block;
+    bool isWritten = writesView(p, command, i), isUnset = false;
+    for (int64_t unset : context.unset)
+      isUnset |= block != kNone && unset == int64_t(block);
+    if (isWritten || !isUnset)
+      views.push_back({ResolvedView(context, view), view.buffer, isWritten});
+  }
+  return views;
 }
 
 Status ListMaker::addCall(const Command &call, uint32_t index, PreparedList &list) {
@@ -68,7 +87,7 @@ Status ListMaker::addCall(const Command &call, uint32_t index, PreparedList &lis
     list.needs[s].scratch = std::max(list.needs[s].scratch, callee.needs[s].scratch);
     list.needs[s].waits += callee.needs[s].waits;
   }
-  list.items.push_back({&call, nullptr, &callee});
+  list.items.push_back({&call, nullptr, &callee, {}});
   return {};
 }
 

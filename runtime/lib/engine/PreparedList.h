@@ -3,7 +3,7 @@
 #ifndef WEFT_RUNTIME_LIB_ENGINE_PREPAREDLIST_H
 #define WEFT_RUNTIME_LIB_ENGINE_PREPAREDLIST_H
 
-#include "device/Device.h"
+#include "device/NumberCheck.h"
 
 #include <map>
 #include <tuple>
@@ -18,6 +18,7 @@ struct PreparedItem {
   const Command *command;
   PreparedCommandPtr prepared; // null for events and calls
   const PreparedList *callee;  // of a call, else null
+  std::vector<SeenView> views; // none unless numbers are looked at
 };
 
 /// The commands of a body, or of a routine whose blocks lie in certain places. A routine's
@@ -39,7 +40,8 @@ struct PreparedList {
 /// memory.
 class ListMaker {
 public:
-  ListMaker(Device &device, const PrepareContext &context);
+  /// `keepsViews`: for a NumberCheck.
+  ListMaker(Device &device, const PrepareContext &context, bool keepsViews = false);
 
   Status make(const Body &body, PreparedList &list);
 
@@ -62,12 +64,14 @@ private:
 
   Status addCommand(const Issued &issued, Table<uint64_t> blocks, Table<int64_t> unset,
                     PreparedList &list);
+  std::vector<SeenView> viewsOf(const PrepareContext &context, const Command &command) const;
   Status addCall(const Command &call, uint32_t index, PreparedList &list);
   Status makeRoutine(const Command &call, uint32_t index, const Binding &binding,
                      PreparedList &list);
 
   Device &device;
   PrepareContext base;
+  bool keepsViews;
   std::vector<uint32_t> firstEvents; // by routine, and the end
   std::map<Binding, PreparedList> routines;
   size_t prepared = 0;

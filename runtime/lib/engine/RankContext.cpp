@@ -47,8 +47,10 @@ Status RankContext::prepare() {
   const ProgramView &p = shared.program;
   WEFT_TRY(groups.createAll(p, position));
   WEFT_TRY(collectives->connect());
-  lists =
-      std::make_unique<ListMaker>(*ownDevice, PrepareContext{p, position, *collectives, 0, {}, {}});
+  if (shared.checksNumbers)
+    numbers = std::make_unique<NumberCheck>();
+  lists = std::make_unique<ListMaker>(
+      *ownDevice, PrepareContext{p, position, *collectives, 0, {}, {}}, shared.checksNumbers);
   for (uint32_t i = 0; i < p.Programs().size(); ++i) {
     const Body &body = p.Bodies()[p.Programs()[i].bodies.begin + stageIndex];
     bodies.emplace_back();
@@ -146,7 +148,8 @@ void RankContext::flipOnce() {
 
 Status RankContext::issue(unsigned stream, std::vector<uint64_t> &records) {
   const PreparedBody &body = bodies[current.load(std::memory_order_relaxed)];
-  return body.issue(*ownDevice, *shared.world, stream, records, *marks[0], injection);
+  return body.issue(*ownDevice, *shared.world, stream, records, *marks[0], injection,
+                    numbers.get());
 }
 
 void RankContext::issue(Issuer &issuer) {
@@ -183,7 +186,7 @@ Status RankContext::runProgram(uint32_t program, const Injection &inject) {
   slot().program.store(program + 1, std::memory_order_relaxed);
   unsigned streams = bodies[program].numStreams();
   size_t used = std::min<size_t>(issuers.size(), streams);
-  isRepeated = ownDevice->begin({program, streams, injection.command < 0});
+  isRepeated = ownDevice->begin({program, streams, injection.command < 0 && !numbers});
   for (size_t i = 1; i < used; ++i)
     issuerThreads[i - 1]->post(
         [](void *argument) {
@@ -205,6 +208,19 @@ Status RankContext::runProgram(uint32_t program, const Injection &inject) {
   for (unsigned s = 0; s < streams; ++s)
     figures.overlap += overlapOf(ownDevice->timeline(s).communication, first.ran, first.idle);
   return {};
+}
+
+std::string RankContext::describe(const NumberCheck::Found &found, const char *what) const {
+  const ProgramView &p = shared.program;
+  bool isMade = found.source == kNone;
+  std::string text = "rank " + std::to_string(processRank) + ": " +
+                     bodies[found.place.program].describe(found.place.command) + " of '" +
+                     std::string(p.string(p.Programs()[found.place.program].name)) + "' " +
+                     (isMade ? "made " : "wrote ") + std::to_string(found.count) + " of " +
+                     std::to_string(found.of) + " numbers " + what;
+  return isMade ? text
+                : text + ", having read such in '" +
+                      std::string(p.string(p.Buffers()[found.source].name)) + "'";
 }
 
 unsigned RankContext::numThreads() const {

@@ -24,6 +24,7 @@ struct SessionShared {
   unsigned threadsPerRank = 1;
   bool spin = false;
   size_t traceCapacity = 0;
+  bool checksNumbers = false;
   int64_t numLocalRanks = 1, numProcessRanks = 1;
   Clock::time_point epoch = Clock::now();
   World *world = nullptr;
@@ -102,6 +103,10 @@ public:
   /// Commands that were made ready for all programs together.
   size_t numPrepared() const { return lists->numPrepared(); }
   const RunFigures &lastRun() const { return figures; }
+  /// Null unless the session looks at numbers.
+  NumberCheck *numberCheck() const { return numbers.get(); }
+  /// "rank 1: command 3 (launch of node '/Log') of 'step' made 4 of 32 numbers NaN".
+  std::string describe(const NumberCheck::Found &found, const char *what) const;
   /// In all runs, over one of the Communicators.
   Traffic trafficOver(Id communicator) const { return collectives->trafficOver(communicator); }
   /// See CollectiveProvider.
@@ -143,6 +148,7 @@ private:
   std::unique_ptr<Device> ownDevice;
   std::unique_ptr<CollectiveProvider> collectives;
   std::unique_ptr<ListMaker> lists;
+  std::unique_ptr<NumberCheck> numbers;
   std::vector<PreparedBody> bodies; // by program
   std::map<Id, ShardMap> maps;
   uint64_t totalBytes = 0, planBytes = 0;

@@ -181,7 +181,8 @@ int64_t Generator::choose(uint64_t position) {
   double total = 0, best = -ranked[0].first;
   for (int64_t i = 0; i < kept && temperature > 0; ++i) {
     double &weight = ranked[size_t(i)].first;
-    weight = std::exp((-weight - best) / temperature);
+    // An infinity less itself is no number.
+    weight = -weight == best ? 1 : std::exp((-weight - best) / temperature);
     total += weight;
   }
   std::array<uint32_t, 4> random = philox({uint32_t(position), uint32_t(position >> 32), 0, 0},

@@ -244,6 +244,7 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
   shared.modelDirectory = options.model_directory ? options.model_directory
                                                   : std::string(p.string(p.info().modelDirectory));
   shared.traceCapacity = options.trace_commands;
+  shared.checksNumbers = options.check_numbers != 0;
   if (options.pretend) {
     shared.pretended = std::make_unique<PretendedCosts>();
     WEFT_TRY(PretendedCosts::read(options.pretend, *shared.pretended));
@@ -295,6 +296,10 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
         std::make_unique<RankContext>(shared, rank, shareUnits(reports.hosts, reports.units, rank),
                                       pin ? share.own : std::vector<int>()));
     WEFT_TRY(session->ranks.back()->open(device));
+    if (shared.checksNumbers && p.Stages().size() > 1 && !session->ranks.back()->device().blocks())
+      return Status::user("--check-numbers waits for each command before the next one, which the "
+                          "stages of a pipeline on GPUs cannot, as they wait for each other; "
+                          "compile without stages");
   }
   session->statistics.pinned_cores = pin ? uint32_t(share.own.size()) : 0;
   session->posted.resize(session->ranks.size() * Worker::kMostJobs);

@@ -4,10 +4,12 @@
 
 #include "base/Convert.h"
 #include "files/InputFile.h"
+#include "weft/runtime/Metadata.h"
 #include "weft/runtime/Nearest.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <type_traits>
 
 using namespace weft::runtime;
@@ -38,6 +40,23 @@ int64_t elementsOf(const ProgramView &p, const Port &port) {
 }
 
 } // namespace
+
+BatchFeed::Roles BatchFeed::rolesOf(const ProgramView &p) {
+  Roles found;
+  found.tokens = metadataOf(p, metadata::kTrainTokens);
+  found.labels = metadataOf(p, metadata::kTrainLabels);
+  std::string ignored = metadataOf(p, metadata::kTrainIgnored);
+  if (!ignored.empty())
+    found.ignored = std::atoll(ignored.c_str());
+  found.allCount = metadataOf(p, metadata::kTrainAllLabelsCount) == "1";
+  found.classes = std::atoll(metadataOf(p, metadata::kTrainClasses).c_str());
+  std::string logits = metadataOf(p, metadata::kGenerateLogits);
+  for (const Program &program : p.Programs())
+    for (const Port &port : p.Ports().slice(program.outputs))
+      if (!logits.empty() && p.string(port.name) == logits && port.shape.count > 0)
+        found.vocabulary = p.ints(port.shape)[port.shape.count - 1];
+  return found;
+}
 
 BatchFeed::BatchFeed(weft_session &session, const char *name, Roles roles)
     : session(session), p(session.view()), programName(name), roles(std::move(roles)) {
@@ -170,9 +189,13 @@ Status BatchFeed::checkTypes(Binding &b) const {
     return {};
   b.low = leastOf(to);
   b.high = greatestOf(to);
-  if (b.holdsIds && roles.vocabulary > 0) {
+  // Tokens of a file become labels, too. The logits of other ids may be of anything, as of tags.
+  bool fromTokens = b.file->shape().empty();
+  int64_t vocabulary =
+      fromTokens ? roles.vocabulary : rowsOf(p, p.string(b.port->name)).value_or(0);
+  if (b.holdsIds && vocabulary > 0) {
     b.low = 0;
-    b.high = std::min(b.high, uint64_t(roles.vocabulary - 1));
+    b.high = std::min(b.high, uint64_t(vocabulary - 1));
     b.limit = "a token of the vocabulary";
   } else if (b.holdsClasses && roles.classes > 0) {
     b.low = 0;
@@ -431,7 +454,7 @@ bool BatchFeed::counts(DType type, const char *at) const {
 /// Of a small file.
 bool BatchFeed::countsNone(const Binding &b) const {
   int64_t bytes = numSamples * b.inner * dtypeBytes(b.fileType);
-  if (!b.isLabels || roles.allCount || !isSigned(b.fileType) || bytes > kSmallFile)
+  if (!b.isLabels || roles.allCount || !isInteger(b.fileType) || bytes > kSmallFile)
     return false;
   for (int64_t sample = 0; sample < numSamples; ++sample)
     for (int64_t i = 0; i < b.inner; ++i)
@@ -442,7 +465,7 @@ bool BatchFeed::countsNone(const Binding &b) const {
 
 void BatchFeed::countLabels(const Part &part, const char *labels, int64_t count) {
   DType type = bindings[part.binding].port->dtype;
-  if (!isSigned(type) || roles.allCount) {
+  if (!isInteger(type) || roles.allCount) {
     counting += double(count);
     return;
   }

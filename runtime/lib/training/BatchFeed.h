@@ -28,6 +28,8 @@ public:
     bool allCount = false;
   };
 
+  static Roles rolesOf(const ProgramView &program);
+
   BatchFeed(weft_session &session, const char *program, Roles roles);
   ~BatchFeed();
   BatchFeed(const BatchFeed &) = delete;

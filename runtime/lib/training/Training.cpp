@@ -6,6 +6,7 @@
 #include "checkpoint/CheckpointFolder.h"
 #include "checkpoint/CheckpointGroup.h"
 #include "job/Agreement.h"
+#include "session/FirstNotFinite.h"
 #include "session/Generation.h"
 #include "terminal/Printer.h"
 #include "training/BatchFeed.h"
@@ -14,7 +15,6 @@
 #include "training/TrainingLog.h"
 
 #include "weft/runtime/Checkpoint.h"
-#include "weft/runtime/Metadata.h"
 #include "weft/runtime/OutputFile.h"
 
 #include <cmath>
@@ -29,7 +29,7 @@ namespace {
 class Trainer {
 public:
   Trainer(weft_session &session, const TrainingOptions &options, bool speaks)
-      : session(session), options(options), p(session.view()), roles(findRoles()),
+      : session(session), options(options), p(session.view()), roles(BatchFeed::rolesOf(p)),
         log(speaks, !roles.tokens.empty(), {options.quiet, options.logEvery}), reports(session),
         steps(session, "step", roles), evaluation(session, "eval", roles), generator(session),
         runner(session, steps, reports) {}
@@ -67,6 +67,7 @@ private:
       Progress progress(shows(), "saving the checkpoint");
       WEFT_TRY(writer->finish());
     }
+    WEFT_TRY(reportNumbers());
     reportMemory();
     reportTraffic();
     if (!options.generation.wanted || stopped)
@@ -99,23 +100,6 @@ private:
       log.note("stopped after %lld of %lld tokens", static_cast<long long>(done),
                static_cast<long long>(wanted));
     return status;
-  }
-
-  BatchFeed::Roles findRoles() const {
-    BatchFeed::Roles found;
-    found.tokens = metadataOf(p, metadata::kTrainTokens);
-    found.labels = metadataOf(p, metadata::kTrainLabels);
-    std::string ignored = metadataOf(p, metadata::kTrainIgnored);
-    if (!ignored.empty())
-      found.ignored = std::atoll(ignored.c_str());
-    found.allCount = metadataOf(p, metadata::kTrainAllLabelsCount) == "1";
-    found.classes = std::atoll(metadataOf(p, metadata::kTrainClasses).c_str());
-    std::string logits = metadataOf(p, metadata::kGenerateLogits);
-    for (const Program &program : p.Programs())
-      for (const Port &port : p.Ports().slice(program.outputs))
-        if (!logits.empty() && p.string(port.name) == logits && port.shape.count > 0)
-          found.vocabulary = p.ints(port.shape)[port.shape.count - 1];
-    return found;
   }
 
   /// Everything that can be wrong with the command line, before slow things.
@@ -387,7 +371,7 @@ private:
     if (all.has[3] != 0)
       record.lossScale = all.value[3];
     record.seconds = all.seconds;
-    record.tokens = double(steps.elementsPerBatch());
+    record.tokens = double(roles.tokens.empty() ? steps.batch() : steps.elementsPerBatch());
     record.communicationShare = all.communication;
     record.collectiveSeconds = all.collectives / double(reports.count());
     record.overlap = all.collectives > 0 ? all.hidden / all.collectives : 0;
@@ -503,6 +487,9 @@ private:
                           "no step changed anything; compute in a wider type (--precision bf16)");
     if (!std::isfinite(record.loss) || (isLost && !isTakenBack))
       return spoiled(record, isTakenBack);
+    for (std::unique_ptr<RankContext> &rank : session.ranks)
+      if (NumberCheck *check = rank->numberCheck(); check && isTakenBack)
+        check->forget();
     return {};
   }
 
@@ -518,6 +505,10 @@ private:
                   "of fp16"
                 : "; the parameters are spoiled";
     text += ". Lower lr, clip gradients (clip=1), or compute in a wider type";
+    std::string first = "--check-numbers tells which command made the first of them";
+    if (session.options.check_numbers)
+      WEFT_TRY(firstNotFinite(session, first));
+    text += "; " + (first.empty() ? "no command wrote such numbers" : first);
     if (writer) {
       Interrupt::Patience patience(options.interrupt);
       bool saved = writer->finish().ok() && !writer->lastCommitted().empty();
@@ -538,6 +529,17 @@ private:
     weft_get_statistics(&session, &statistics);
     double images = writer ? double(writer->snapshotBytes()) : 0;
     return double(statistics.arena_bytes) + images / double(session.ranks.size());
+  }
+
+  Status reportNumbers() {
+    std::string found;
+    if (session.options.check_numbers)
+      WEFT_TRY(firstNotFinite(session, found));
+    if (!found.empty())
+      log.warning(found);
+    else if (session.options.check_numbers)
+      log.note("all numbers are finite that were written in steps that count");
+    return {};
   }
 
   void reportTraffic() {

@@ -191,6 +191,12 @@ TEST(ValuesText, TellsTheRangeOfWhatIsANumber) {
   values[3] = 2;
   EXPECT_NE(valuesText(DType::F32, values.data(), 10).find("min 2 max 2 mean nan"),
             std::string::npos);
+  // 2^53 and the next integer are the same double.
+  std::vector<int64_t> integers(10, int64_t(1) << 53);
+  integers[4] += 1;
+  EXPECT_NE(valuesText(DType::I64, integers.data(), 10)
+                .find("min 9007199254740992 max 9007199254740993 mean"),
+            std::string::npos);
 }
 
 } // namespace

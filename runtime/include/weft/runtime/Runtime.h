@@ -35,7 +35,8 @@ typedef struct weft_options {
   /* Lines "name<TAB>value" that all processes must have alike, beside the
      program itself; null = none. weft_open fails where they differ. */
   const char *agreement;
-  const char *pretend; // null, or a file: actions of a pipeline sleep as it says (Pretend.h)
+  const char *pretend;    // null, or a file: actions of a pipeline sleep as it says (Pretend.h)
+  uint32_t check_numbers; // look at what each command writes (NumberCheck.h), which takes time
 } weft_options;
 
 /// Fills in the defaults.
