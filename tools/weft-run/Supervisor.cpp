@@ -306,6 +306,7 @@ void Supervisor::fail() {
 }
 
 void Supervisor::endAll() {
+  endedAt = ended ? endedAt : sinceBoot();
   ended = true;
   fail();
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
@@ -325,6 +326,9 @@ const BoardSlot *Supervisor::toldFailure(bool consequence, bool hang) const {
     int code = slot.code.load(std::memory_order_acquire);
     if (code == 0 || (slot.consequence != 0) != consequence ||
         (code == int(StatusCode::Hang)) != hang)
+      continue;
+    // Of those that are ended here one may still see another go: mpirun wakes whom it ends, too.
+    if (consequence && ended && slot.when >= endedAt)
       continue;
     if (!found || slot.when < found->when)
       found = &slot;

@@ -105,6 +105,7 @@ private:
   int asked = 0;  // times that a user sent a signal
   int signal = 0; // the last one
   bool failing = false, ended = false;
+  int64_t endedAt = 0;  // since boot
   bool isStuck = false; // that is why: ranks stay stopped, or never come
   int heeded = 0;       // the signal for which a rank ended in good order
   Clock::time_point started = Clock::now(), failedAt, looked;
