@@ -69,7 +69,12 @@ llvm::StringRef GraphConverter::functionName() const {
 
 func::FuncOp GraphConverter::convert() {
   GraphOp graph = getMainGraph(module);
-  if (std::string problem = functions.checkInlined(graph.getBody().front()); !problem.empty()) {
+  std::string problem = functions.checkInlined(graph.getBody().front());
+  for (auto info : graph.getBody().getOps<TrainingInfoOp>())
+    for (Region &region : info.getGraphs())
+      if (problem.empty())
+        problem = functions.checkInlined(region.front());
+  if (!problem.empty()) {
     error(graph.getLoc()) << problem;
     return func::FuncOp();
   }
@@ -129,11 +134,22 @@ void GraphConverter::convertBlock(Block &block, const Scope &scope) {
 }
 
 std::optional<int64_t> GraphConverter::opsetOf(NodeOp node, const Scope &scope) {
-  llvm::StringRef domain = node.getCanonicalDomain();
-  if (scope.function)
-    return FunctionOp(scope.function).getOpset(domain);
-  ModelAttr model = getModel(module);
-  return model ? model.getOpset(domain) : std::nullopt;
+  auto [versions, isNew] = opsets.try_emplace(scope.function);
+  if (isNew) {
+    ModelAttr model = getModel(module);
+    ArrayAttr imports = scope.function ? FunctionOp(scope.function).getOpsetImportAttr()
+                        : model        ? model.getOpsetImport()
+                                       : ArrayAttr();
+    for (Attribute import : imports ? imports.getValue() : ArrayRef<Attribute>()) {
+      auto opset = cast<OpsetAttr>(import);
+      // Of a domain that is given twice the first version counts.
+      versions->second.try_emplace(
+          canonicalDomain(opset.getDomain() ? opset.getDomain().getValue() : ""),
+          opset.getVersion() ? opset.getVersion().getInt() : 0);
+    }
+  }
+  auto found = versions->second.find(node.getCanonicalDomain());
+  return found == versions->second.end() ? std::nullopt : std::optional(found->second);
 }
 
 Location GraphConverter::locationOf(NodeOp node, const Scope &scope) {

@@ -135,6 +135,7 @@ private:
   void classifyStates();
   llvm::StringRef nameOfState(mlir::Value state);
   void setArgument(mlir::Value argument, llvm::StringRef name, mlir::Attribute value);
+  /// The imported version of the node's domain; nothing if there is none.
   std::optional<int64_t> opsetOf(NodeOp node, const Scope &scope);
   mlir::Location locationOf(NodeOp node, const Scope &scope);
   /// What stands before the names of nodes within `node`: its own name, after a '/' `part`, or
@@ -156,6 +157,8 @@ private:
   mlir::ModuleOp module;
   FunctionTable functions;
   ExporterNotes notes; // of the main graph
+  /// Imported versions by domain: of functions, and of the model under null.
+  llvm::DenseMap<mlir::Operation *, llvm::StringMap<int64_t>> opsets;
   const Bindings &bindings;
   Purpose purpose;
   mlir::OpBuilder builder;

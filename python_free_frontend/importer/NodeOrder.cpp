@@ -4,7 +4,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace weft::onnx;
 
@@ -67,13 +66,16 @@ private:
 
   llvm::SmallVector<unsigned> readsOf(const Node &node) {
     llvm::SmallVector<unsigned> reads;
-    collect(node, {}, reads);
+    Names hidden;
+    collect(node, hidden, reads);
     return reads;
   }
 
+  /// By name, how many of the graphs around a node define it.
+  using Names = llvm::StringMap<unsigned>;
+
   /// `hidden` are names that graphs inside the node define for themselves.
-  void collect(const Node &node, const llvm::StringSet<> &hidden,
-               llvm::SmallVectorImpl<unsigned> &reads) {
+  void collect(const Node &node, Names &hidden, llvm::SmallVectorImpl<unsigned> &reads) {
     for (const std::string &name : node.input())
       read(name, hidden, reads);
     for (const Attribute &attribute : node.attribute()) {
@@ -84,27 +86,30 @@ private:
     }
   }
 
-  void collect(const Graph &graph, llvm::StringSet<> hidden,
-               llvm::SmallVectorImpl<unsigned> &reads) {
+  template <typename Visit> static void eachDefined(const Graph &graph, Visit visit) {
     for (const ValueInfo &input : graph.input())
-      hidden.insert(input.name());
+      visit(input.name());
     for (const Tensor &tensor : graph.initializer())
-      hidden.insert(tensor.name());
+      visit(tensor.name());
     for (const SparseTensor &tensor : graph.sparse_initializer())
-      hidden.insert(tensor.values().name());
+      visit(tensor.values().name());
     for (const Node &node : graph.node())
       for (const std::string &name : node.output())
-        hidden.insert(name);
+        visit(name);
+  }
+
+  void collect(const Graph &graph, Names &hidden, llvm::SmallVectorImpl<unsigned> &reads) {
+    eachDefined(graph, [&](const std::string &name) { ++hidden[name]; });
     for (const Node &node : graph.node())
       collect(node, hidden, reads);
     for (const ValueInfo &output : graph.output())
       read(output.name(), hidden, reads);
+    eachDefined(graph, [&](const std::string &name) { --hidden[name]; });
   }
 
-  void read(const std::string &name, const llvm::StringSet<> &hidden,
-            llvm::SmallVectorImpl<unsigned> &reads) {
+  void read(const std::string &name, const Names &hidden, llvm::SmallVectorImpl<unsigned> &reads) {
     auto producer = producers.find(name);
-    if (producer != producers.end() && !hidden.contains(name))
+    if (producer != producers.end() && hidden.lookup(name) == 0)
       reads.push_back(producer->second);
   }
 

@@ -79,9 +79,12 @@ Error ModelFile::readExternal(const onnx::Tensor &tensor, std::string &bytes) co
     bool number = !StringRef(entry.value()).getAsInteger(10, value);
     if (entry.key() == "location")
       location = entry.value();
-    else if (entry.key() == "offset" && number)
+    else if ((entry.key() == "offset" || entry.key() == "length") && !number)
+      return fail("%s '%s' of the external data of tensor '%s' is no number of bytes",
+                  entry.key().c_str(), entry.value().c_str(), tensor.name().c_str());
+    else if (entry.key() == "offset")
       offset = value;
-    else if (entry.key() == "length" && number && value != length)
+    else if (entry.key() == "length" && value != length)
       return fail("tensor '%s' declares %llu bytes of external data, its shape "
                   "takes %llu",
                   tensor.name().c_str(), (unsigned long long)value, (unsigned long long)length);

@@ -4,6 +4,7 @@
 #define WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_MODELFILE_H
 
 #include "onnx.pb.h"
+#include "python_free_frontend/wire/ExternalFiles.h"
 #include "weft/Support/OutputFile.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -20,8 +21,10 @@ public:
   const Tensors &initializers() const { return model.graph().initializer(); }
   /// Those of training graphs: what optimizers keep.
   std::vector<const onnx::Tensor *> trainingInitializers() const;
-  /// All of the model.
+  /// All of the model and of its training graphs.
   std::vector<onnx::Tensor *> mutableInitializers();
+  /// Those and all in nodes and functions.
+  std::vector<onnx::Tensor *> mutableTensors() { return onnx::tensorsOf(model); }
   /// Reads the bytes of a tensor that the model holds outside.
   llvm::Error readExternal(const onnx::Tensor &tensor, std::string &bytes) const;
 

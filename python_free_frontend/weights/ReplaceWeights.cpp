@@ -6,6 +6,8 @@
 #include "python_free_frontend/weights/TensorBytes.h"
 #include "python_free_frontend/wire/ExternalFiles.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Regex.h"
 
@@ -52,8 +54,13 @@ public:
       match(initializer);
     for (const onnx::Tensor *initializer : model.trainingInitializers())
       matchKept(*initializer);
+    // A checkpoint has large tables of Constant nodes, too, by the names of their values.
+    StringSet<> constants;
+    for (const onnx::Node &node : model.message().graph().node())
+      if (node.op_type() == "Constant" && node.output_size() == 1)
+        constants.insert(node.output(0));
     for (const auto &[target, tensor] : byTarget) {
-      if (pairs.count(target) || refused.count(target))
+      if (pairs.count(target) || refused.count(target) || constants.contains(target))
         continue;
       if (options.allowExtra)
         summary.unused.push_back(tensor);
@@ -223,7 +230,8 @@ Expected<ReplaceSummary> replaceWeights(TensorStore &store, const ReplaceOptions
     return std::move(error);
   ReplaceSummary summary = std::move(matching.summary);
   summary.unknownFields = model.unknownFields();
-  for (const onnx::Tensor *initializer : model.mutableInitializers())
+  std::vector<onnx::Tensor *> initializers = model.mutableInitializers();
+  for (const onnx::Tensor *initializer : initializers)
     summary.bytes += bytesOf(*initializer);
   summary.external = options.external || summary.bytes > kInlineLimit;
   // A model that is replaced may lose its data, another one may not.
@@ -239,23 +247,27 @@ Expected<ReplaceSummary> replaceWeights(TensorStore &store, const ReplaceOptions
   ModelWriter writer(options.output, summary.external);
   if (Error error = writer.open())
     return std::move(error);
-  for (onnx::Tensor *tensor : model.mutableInitializers()) {
-    onnx::Tensor &initializer = *tensor;
-    auto pair = matching.pairs.find(initializer.name());
-    bool outside = summary.external && bytesOf(initializer) >= kLeastExternal;
+  SmallPtrSet<const onnx::Tensor *, 16> replaceable(initializers.begin(), initializers.end());
+  // What nodes and functions hold outside comes along: its old file may be the one that is written.
+  for (onnx::Tensor *tensor : model.mutableTensors()) {
+    bool isInitializer = replaceable.contains(tensor);
+    auto pair = isInitializer ? matching.pairs.find(tensor->name()) : matching.pairs.end();
+    bool isExternal = tensor->data_location() == onnx::Tensor::EXTERNAL;
+    bool outside =
+        summary.external && (isInitializer || isExternal) && bytesOf(*tensor) >= kLeastExternal;
     std::string bytes;
     if (pair != matching.pairs.end()) {
-      if (Error error = fetch(store, pair->second, initializer, bytes))
+      if (Error error = fetch(store, pair->second, *tensor, bytes))
         return std::move(error);
-    } else if (initializer.data_location() == onnx::Tensor::EXTERNAL) {
-      if (Error error = model.readExternal(initializer, bytes))
+    } else if (isExternal) {
+      if (Error error = model.readExternal(*tensor, bytes))
         return std::move(error);
-    } else if (outside && initializer.has_raw_data()) {
-      bytes = initializer.raw_data();
+    } else if (outside && tensor->has_raw_data()) {
+      bytes = tensor->raw_data();
     } else {
       continue;
     }
-    if (Error error = writer.place(initializer, std::move(bytes), outside))
+    if (Error error = writer.place(*tensor, std::move(bytes), outside))
       return std::move(error);
   }
   if (Error error = writer.finish(model))

@@ -10,12 +10,12 @@
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-/// Tensors stand in graphs, in attributes of nodes, in bodies of those, and in functions.
-static void findLocations(const Message &message, llvm::StringSet<> &found) {
+/// Calls `visit` with each tensor in `message`, whatever holds it.
+template <typename Part, typename Visit> static void eachTensor(Part &message, Visit visit) {
+  constexpr bool kIsConst = std::is_const_v<Part>;
   if (message.GetDescriptor() == weft::onnx::Tensor::descriptor()) {
-    for (const auto &entry : static_cast<const weft::onnx::Tensor &>(message).external_data())
-      if (entry.key() == "location")
-        found.insert(entry.value());
+    visit(static_cast<std::conditional_t<kIsConst, const weft::onnx::Tensor, weft::onnx::Tensor> &>(
+        message));
     return;
   }
   const google::protobuf::Reflection *fields = message.GetReflection();
@@ -24,19 +24,35 @@ static void findLocations(const Message &message, llvm::StringSet<> &found) {
   for (const FieldDescriptor *field : present) {
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE)
       continue;
-    if (!field->is_repeated()) {
-      findLocations(fields->GetMessage(message, field), found);
-      continue;
-    }
-    for (int i = 0; i < fields->FieldSize(message, field); ++i)
-      findLocations(fields->GetRepeatedMessage(message, field, i), found);
+    int count = field->is_repeated() ? fields->FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i)
+      if constexpr (kIsConst)
+        eachTensor<const Message>(field->is_repeated()
+                                      ? fields->GetRepeatedMessage(message, field, i)
+                                      : fields->GetMessage(message, field),
+                                  visit);
+      else
+        eachTensor<Message>(field->is_repeated()
+                                ? *fields->MutableRepeatedMessage(&message, field, i)
+                                : *fields->MutableMessage(&message, field),
+                            visit);
   }
+}
+
+std::vector<weft::onnx::Tensor *> weft::onnx::tensorsOf(Model &model) {
+  std::vector<Tensor *> found;
+  eachTensor<Message>(model, [&](Tensor &tensor) { found.push_back(&tensor); });
+  return found;
 }
 
 llvm::Error weft::onnx::checkHoldsNoData(llvm::StringRef output, const Model &model,
                                          llvm::StringRef path) {
   llvm::StringSet<> locations;
-  findLocations(model, locations);
+  eachTensor<const Message>(model, [&](const Tensor &tensor) {
+    for (const auto &entry : tensor.external_data())
+      if (entry.key() == "location")
+        locations.insert(entry.value());
+  });
   for (llvm::StringRef location : locations.keys()) {
     llvm::SmallString<128> file(llvm::sys::path::parent_path(path));
     llvm::sys::path::append(file, location);

@@ -55,17 +55,6 @@ llvm::StringRef weft::onnx::canonicalDomain(llvm::StringRef domain) {
   return domain == "ai.onnx" ? "" : domain;
 }
 
-std::optional<int64_t> ModelAttr::getOpset(llvm::StringRef domain) const {
-  if (!getOpsetImport())
-    return std::nullopt;
-  for (auto opset : getOpsetImport().getAsRange<OpsetAttr>()) {
-    llvm::StringRef name = opset.getDomain() ? opset.getDomain().getValue() : "";
-    if (canonicalDomain(name) == canonicalDomain(domain))
-      return opset.getVersion() ? opset.getVersion().getInt() : 0;
-  }
-  return std::nullopt;
-}
-
 //===----------------------------------------------------------------------===//
 // Payloads
 //===----------------------------------------------------------------------===//

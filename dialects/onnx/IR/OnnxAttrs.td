@@ -160,11 +160,6 @@ def Onnx_ModelAttr : Onnx_MessageAttr<"Model", "model"> {
   let parameters = (ins Opt<"IntegerAttr">:$ir_version, Opt<"StringAttr">:$producer_name, Opt<"StringAttr">:$producer_version,
                         Opt<"StringAttr">:$domain, Opt<"IntegerAttr">:$model_version, Opt<"StringAttr">:$doc_string,
                         Opt<"ArrayAttr">:$opset_import, Opt<"ArrayAttr">:$metadata, Opt<"ArrayAttr">:$configuration);
-  let extraClassDeclaration = [{
-    /// The imported version of `domain` ("" and "ai.onnx" are the same), or
-    /// none.
-    std::optional<int64_t> getOpset(::llvm::StringRef domain) const;
-  }];
 }
 
 #endif // WEFT_DIALECTS_ONNX_IR_ONNXATTRS_TD

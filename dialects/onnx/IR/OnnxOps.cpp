@@ -273,11 +273,6 @@ void FunctionOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn se
     setName(argument, textOf(dyn_cast<StringAttr>(name)));
 }
 
-std::optional<int64_t> FunctionOp::getOpset(llvm::StringRef domain) {
-  return ModelAttr::get(getContext(), {}, {}, {}, {}, {}, {}, getOpsetImportAttr(), {}, {})
-      .getOpset(domain);
-}
-
 LogicalResult TrainingInfoOp::verify() {
   SmallVector<Attribute> graphs;
   for (GraphAttr graph : {getInitializationAttr(), getAlgorithmAttr()})

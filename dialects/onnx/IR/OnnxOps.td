@@ -128,10 +128,6 @@ def Onnx_FunctionOp : Onnx_Op<"function", [IsolatedFromAbove, Onnx_NamesArgument
     (`value_info` $value_info^)? (`metadata` $metadata^)? `body` $body (`graphs` $graphs^)? attr-dict
   }];
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// The imported version of `domain` for the body, or none.
-    std::optional<int64_t> getOpset(::llvm::StringRef domain);
-  }];
 }
 
 def Onnx_TrainingInfoOp : Onnx_Op<"training_info", [Onnx_NamesArguments]> {

@@ -239,6 +239,75 @@ TEST_F(Weights, CheckpointsGoBackIntoTheModel) {
   EXPECT_NE(run(2).find("damaged"), std::string::npos) << run(2);
 }
 
+/// Puts a tensor of 300 floats into a Constant node of `model`, held in `file` from `offset` on.
+void addConstant(onnx::Model &model, const std::string &file, uint64_t offset) {
+  onnx::Node &node = *model.mutable_graph()->add_node();
+  node.set_op_type("Constant");
+  node.add_output("table");
+  onnx::Attribute &value = *node.add_attribute();
+  value.set_name("value");
+  value.set_type(onnx::Attribute::TENSOR);
+  onnx::Tensor *tensor = value.mutable_t();
+  tensor->set_name("table");
+  tensor->set_data_type(onnx::Tensor::FLOAT);
+  tensor->add_dims(300);
+  tensor->set_data_location(onnx::Tensor::EXTERNAL);
+  for (const auto &[key, text] :
+       {std::pair("location", file), std::pair("offset", std::to_string(offset))}) {
+    onnx::StringStringEntry &entry = *tensor->add_external_data();
+    entry.set_key(key);
+    entry.set_value(text);
+  }
+}
+
+// A model that is replaced in its place loses its data, and one elsewhere has none: tables of nodes
+// must be in the new one.
+TEST_F(Weights, WhatNodesHoldOutsideComesAlong) {
+  build("large", "seed=3,hidden=64"); // of more than 1 KiB a weight
+  std::string own = store("large", "");
+  ModelFile read;
+  ASSERT_FALSE(bool(read.open(path("large"))));
+  onnx::Model model = read.message();
+  addConstant(model, "large.onnx.data", 64);
+  std::string table(1200, 'x');
+  for (const std::string &to : {path("large"), folder + "/elsewhere.onnx"}) {
+    std::ofstream(path("large"), std::ios::binary) << model.SerializeAsString();
+    std::ofstream(path("large") + ".data", std::ios::binary) << std::string(64, 'y') << table;
+    options.model = path("large");
+    options.output = to;
+    options.external = true;
+    ASSERT_EQ(replace(own), "");
+    ModelFile written;
+    ASSERT_FALSE(bool(written.open(to)));
+    std::string bytes;
+    const onnx::Graph &graph = written.message().graph();
+    const onnx::Tensor &kept = graph.node(graph.node_size() - 1).attribute(0).t();
+    ASSERT_FALSE(bool(written.readExternal(kept, bytes)));
+    EXPECT_EQ(bytes, table);
+    EXPECT_EQ(kept.external_data(0).value(), fs::path(to).filename().string() + ".data");
+  }
+}
+
+// Checkpoints have the large tables of Constant nodes as states.
+TEST_F(Weights, TablesOfNodesNeedNoInitializer) {
+  ModelFile read;
+  ASSERT_FALSE(bool(read.open(path("a"))));
+  onnx::Model model = read.message();
+  std::ofstream(folder + "/tables", std::ios::binary) << std::string(1200, 'x');
+  addConstant(model, "tables", 0);
+  std::ofstream(path("a"), std::ios::binary) << model.SerializeAsString();
+  std::vector<SafetensorsEntry> entries = {{"table", DType::F32, {300}, 0, 1200}};
+  std::string file = folder + "/table.safetensors";
+  std::ofstream(file, std::ios::binary)
+      << runtime::safetensorsHeader(entries, {}) << std::string(1200, 'z');
+  options.allowMissing = true;
+  EXPECT_EQ(replace(file), "");
+  entries[0].name = "tables";
+  std::ofstream(file, std::ios::binary)
+      << runtime::safetensorsHeader(entries, {}) << std::string(1200, 'z');
+  EXPECT_NE(replace(file).find("tensor 'tables' has no initializer"), std::string::npos);
+}
+
 TEST_F(Weights, ATensorsBytesAreWhatItsShapeTakes) {
   ModelFile model;
   ASSERT_FALSE(bool(model.open(path("a"))));
@@ -259,6 +328,11 @@ TEST_F(Weights, ATensorsBytesAreWhatItsShapeTakes) {
   add("length", "4");
   EXPECT_EQ(llvm::toString(model.readExternal(tensor, bytes)),
             "tensor 'w' declares 4 bytes of external data, its shape takes 8");
+  tensor.clear_external_data();
+  add("location", "data");
+  add("offset", "-8");
+  EXPECT_EQ(llvm::toString(model.readExternal(tensor, bytes)),
+            "offset '-8' of the external data of tensor 'w' is no number of bytes");
   ModelWriter writer(path("out"), /*external=*/false);
   EXPECT_EQ(llvm::toString(writer.place(tensor, "123", /*outside=*/false)),
             "tensor 'w' has 3 bytes, its shape takes 8");
