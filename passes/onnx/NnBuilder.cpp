@@ -236,6 +236,11 @@ SmallVector<Value> NnBuilder::settle(Operation *op) {
   SmallVector<Value> results;
   if (!op)
     return results;
+  if (++made > kMostOps) {
+    op->erase();
+    fail("the model makes more than " + Twine(kMostOps) + " ops once it is written out");
+    return results;
+  }
   if (failed(verifyNew(op))) {
     op->erase();
     return results;
@@ -489,6 +494,10 @@ Value NnBuilder::sliceDim(Value x, int64_t dim, int64_t start, int64_t size, int
 Value NnBuilder::concat(llvm::ArrayRef<Value> inputs, int64_t dim) {
   if (inputs.size() == 1)
     return inputs.front();
+  for (Value input : inputs)
+    if (input && rankOf(input) <= dim)
+      return fail("a value of tensor rank " + Twine(rankOf(input)) +
+                  " cannot be joined along dim " + Twine(dim));
   // Verified with all of them, made without those that add nothing.
   Value joined = make<nn::ConcatOp>(inputs, dim);
   if (!joined || isEmpty(joined) || !llvm::any_of(inputs, isEmpty))
@@ -518,8 +527,12 @@ Value NnBuilder::unsqueeze(Value x, Shape dims) {
     return x;
   SmallVector<int64_t> sorted(dims), shape(shapeOf(x));
   llvm::sort(sorted);
-  for (int64_t dim : sorted)
+  for (int64_t dim : sorted) {
+    if (dim > static_cast<int64_t>(shape.size()))
+      return fail("a value of tensor rank " + Twine(rankOf(x)) + " has no place for a dim " +
+                  Twine(dim));
     shape.insert(shape.begin() + dim, 1);
+  }
   return reshape(x, shape);
 }
 

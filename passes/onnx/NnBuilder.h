@@ -34,6 +34,8 @@ public:
   /// Constants of more elements than this are not made by folding, and values
   /// whose computation passes through larger ones are not known.
   static constexpr int64_t kFoldLimit = int64_t(1) << 22;
+  /// Of a model, whose nodes may be many ops each, and loops write nodes out again and again.
+  static constexpr int64_t kMostOps = int64_t(1) << 22;
   /// Floating-point operations of one evaluation, and of all of a model.
   static constexpr double kFoldWorkOfOne = 1 << 28, kFoldWork = 64.0 * (1 << 28);
 
@@ -251,6 +253,7 @@ private:
   bool spend(double work);
 
   std::string message;
+  int64_t made = 0; // ops, those that were folded included
   double workLeft = kFoldWork;
   llvm::DenseMap<Value, HostTensor> knownValues;
   llvm::DenseSet<mlir::Operation *> unknown; // looked at in vain

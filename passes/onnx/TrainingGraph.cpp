@@ -109,9 +109,9 @@ void GraphConverter::runInitialization(TrainingInfoOp info) {
   convertBlock(*block, Scope());
   b.initializes = false;
   llvm::StringMap<Value> outputs;
-  for (auto [value, entry] : llvm::zip(block->getTerminator()->getOperands(),
-                                       info.getInitializationAttr().getOutputs().getValue()))
-    outputs[nameOfInfo(entry)] = value;
+  if (ArrayAttr list = info.getInitializationAttr().getOutputs())
+    for (auto [value, entry] : llvm::zip(block->getTerminator()->getOperands(), list.getValue()))
+      outputs[nameOfInfo(entry)] = value;
   for (EntryAttr entry : entries) {
     StringRef key = textOf(entry.getKey()), name = textOf(entry.getValue());
     InitializerOp target = boundInitializer(entry);

@@ -178,14 +178,15 @@ static Results einsum(NodeContext &n) {
   if (!readOperands(n, terms, operands, count) || !agreeOnExtents(n, operands, extent) ||
       !readResult(n, namesResult ? std::optional(right) : std::nullopt, count, extent, result))
     return {};
+  std::map<int64_t, size_t> last; // operand of each label
+  for (auto [i, operand] : llvm::enumerate(operands))
+    for (int64_t label : operand.labels)
+      last[label] = i;
   // From left to right; each product sums what neither the rest nor the result has.
   Labelled total = operands.front();
   for (size_t i = 0; i < operands.size(); ++i) {
     auto isLater = [&](int64_t label) {
-      return llvm::is_contained(result, label) ||
-             llvm::any_of(llvm::ArrayRef(operands).drop_front(i + 1), [&](const Labelled &other) {
-               return llvm::is_contained(other.labels, label);
-             });
+      return llvm::is_contained(result, label) || last.at(label) > i;
     };
     if (i == 0)
       sumOut(n, total, isLater);

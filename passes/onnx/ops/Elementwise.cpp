@@ -67,15 +67,28 @@ static Results isInf(NodeContext &n) {
   return {n.b.full(n.b.shapeOf(x), n.b.i1(), 0)};
 }
 
+/// Whether `type` holds a known number exactly.
+static bool holds(Type type, const HostTensor &value) {
+  auto floats = dyn_cast<FloatType>(type);
+  if (!floats || !value.isFloat())
+    return floats && std::abs(value.integers[0]) <= 256; // as all types of floats do
+  llvm::APFloat number(value.reals[0]);
+  bool loses = false;
+  number.convert(floats.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &loses);
+  return !loses;
+}
+
 /// The exponent's type may differ; the result has the base's.
 static Results power(NodeContext &n) {
   Value x = n.in(0), y = n.in(1);
   if (!x || !y)
     return {};
   Type element = n.b.elementOf(x);
+  bool keeps = n.b.elementOf(y) == element;
   if (NnBuilder::isConstant(y) && n.b.sizeOf(n.b.shapeOf(y)) == 1 &&
       n.b.rankOf(y) <= n.b.rankOf(x)) {
     auto value = n.b.known(y);
+    keeps |= holds(element, *value);
     if (value->isFloat() ? value->reals[0] == 2 : value->integers[0] == 2)
       return {n.b.mul(x, x)};
   }
@@ -84,7 +97,11 @@ static Results power(NodeContext &n) {
     Type f64 = n.b.builder.getF64Type();
     return {n.b.cast(n.b.binary<nn::PowOp>(n.b.cast(x, f64), n.b.cast(y, f64)), element)};
   }
-  return {n.b.binary<nn::PowOp>(x, n.b.cast(y, element))};
+  if (keeps)
+    return {n.b.binary<nn::PowOp>(x, n.b.cast(y, element))};
+  // 2049 is no f16, and of -1 its power is another.
+  return {n.b.inFloat(
+      x, [&](Value x) { return n.b.binary<nn::PowOp>(x, n.b.cast(y, n.b.elementOf(x))); })};
 }
 
 /// `fmod` has the sign of the dividend (C), else that of the divisor (Python).

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/Registry.h"
 
+#include "weft/Interfaces/TensorSize.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -171,7 +173,7 @@ Results Sampler::convert() {
   int64_t combinations = 1;
   for (int64_t dim = 0; dim < rank; ++dim) {
     all.push_back(taps(dim));
-    combinations *= reach;
+    combinations = boundedProduct(combinations, reach);
   }
   Value sum;
   for (int64_t i = 0; i < combinations && !b.hasFailed(); ++i) {

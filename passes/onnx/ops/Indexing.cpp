@@ -124,7 +124,7 @@ static Results scatterND(NodeContext &n) {
 }
 
 static Results oneHot(NodeContext &n) {
-  Value indices = n.in(0), values = n.in(2);
+  Value indices = n.in(0), values = n.setting(2);
   auto depth = n.knownInteger(1, 0);
   if (!indices || !depth || !values || n.b.shapeOf(values) != NnBuilder::Shape({2}))
     return {n.fail("'values' must have two elements")};

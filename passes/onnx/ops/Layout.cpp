@@ -163,6 +163,9 @@ static Offset offsetOf(NodeContext &n, Value value, unsigned depth = 16) {
   if (isa_and_nonnull<nn::CastOp>(op) && isa<IntegerType>(n.b.elementOf(op->getOperand(0))))
     return offsetOf(n, op->getOperand(0), depth);
   if (isa_and_nonnull<nn::AddOp, nn::SubOp>(op)) {
+    // Of two computed terms the distance is not known: there is but one way down.
+    if (!n.b.known(op->getOperand(0)) && !n.b.known(op->getOperand(1)))
+      return {value, 0};
     Offset x = offsetOf(n, op->getOperand(0), depth), y = offsetOf(n, op->getOperand(1), depth);
     if (!y.base)
       return {x.base, isa<nn::AddOp>(op) ? x.known + y.known : x.known - y.known};

@@ -44,10 +44,14 @@ static Value negativeLogLikelihood(NodeContext &n, Value logits, Value target, V
     loss = n.b.select(counted, loss, n.b.fullLike(loss, 0));
   if (*reduction == "none")
     return loss;
-  Value sum = n.b.reduce(ReduceKind::Sum, loss, targetDims, false);
-  if (*reduction == "sum")
-    return sum;
-  return n.b.div(sum, n.b.reduce(ReduceKind::Sum, factor, targetDims, false));
+  // A small type holds neither the sum over many targets nor their number.
+  return n.b.inFloat(loss, [&](Value loss) {
+    Value sum = n.b.reduce(ReduceKind::Sum, loss, targetDims, false);
+    if (*reduction == "sum" || !sum)
+      return sum;
+    Value counts = n.b.cast(factor, n.b.elementOf(loss));
+    return n.b.div(sum, n.b.reduce(ReduceKind::Sum, counts, targetDims, false));
+  });
 }
 
 static Results nllLoss(NodeContext &n) {

@@ -38,8 +38,11 @@ static Value runningOverParts(NodeContext &n, Value old, Value now, double momen
   return n.b.cast(n.b.add(kept, sum), n.b.elementOf(old));
 }
 
-/// What a state is behind the nodes so far: a model may use a layer several times.
+/// What a state is behind the nodes so far: a model may use a layer several times. Where its
+/// training is not ours, a node reads what it names.
 static Value latest(NodeContext &n, Value state) {
+  if (!n.b.training.value_or(false))
+    return state;
   for (auto [old, now] : n.b.updates)
     if (old == state)
       return now;
@@ -53,6 +56,12 @@ static void update(NodeContext &n, Value state, Value now) {
       return;
     }
   n.b.updates.emplace_back(state, now);
+}
+
+/// Statistics are of f32 at least: squares are too large for smaller types.
+static Value forStatistics(NodeContext &n, Value x) {
+  bool isSmall = n.b.isFloat(x) && n.b.elementOf(x).getIntOrFloatBitWidth() < 32;
+  return isSmall ? n.b.cast(x, n.b.f32()) : x;
 }
 
 /// Training with statistics of each of equal parts of the batch, which are a
@@ -70,15 +79,16 @@ static Results normalizeParts(NodeContext &n, Value x, std::array<Value, 2> affi
   SmallVector<int64_t> dims = n.b.range(3, shape.size());
   dims.insert(dims.begin(), 1);
   Type element = n.b.elementOf(x);
+  Value wide = forStatistics(n, x);
   auto perPart = [&](Value statistic) {
-    return n.b.broadcastDims(n.b.cast(statistic, element), shape, {0, 2});
+    return n.b.broadcastDims(n.b.cast(statistic, n.b.elementOf(wide)), shape, {0, 2});
   };
   auto perChannel = [&](Value vector) {
     return n.b.broadcastDims(n.b.cast(vector, element), shape, {2});
   };
 
-  Value mean = n.b.mean(x, dims, false);
-  Value centred = n.b.sub(x, perPart(mean));
+  Value mean = n.b.mean(wide, dims, false);
+  Value centred = n.b.sub(wide, perPart(mean));
   Value variance = n.b.mean(n.b.mul(centred, centred), dims, false);
   if (!variance)
     return {};
@@ -90,7 +100,7 @@ static Results normalizeParts(NodeContext &n, Value x, std::array<Value, 2> affi
       update(n, old, results.back());
   }
   Value root = rsqrtPlus(n, variance, n.real("epsilon", 1e-5));
-  Value normal = n.b.mul(centred, perPart(root));
+  Value normal = n.b.cast(n.b.mul(centred, perPart(root)), element);
   results[0] =
       n.b.reshape(n.b.add(n.b.mul(normal, perChannel(affine[0])), perChannel(affine[1])), whole);
   return results;
@@ -118,8 +128,9 @@ static Results batchNormalization(NodeContext &n) {
     SmallVector<int64_t> dims = n.b.range(0, n.b.rankOf(x));
     dims.erase(dims.begin() + 1);
     double momentum = n.real("momentum", 0.9);
-    Value batchMean = n.b.mean(x, dims, false);
-    Value centred = n.b.sub(x, perChannel(n, batchMean, x));
+    Value wide = forStatistics(n, x);
+    Value batchMean = n.b.mean(wide, dims, false);
+    Value centred = n.b.sub(wide, perChannel(n, batchMean, wide));
     Value batchVariance = n.b.mean(n.b.mul(centred, centred), dims, false);
     if (!batchVariance)
       return {};

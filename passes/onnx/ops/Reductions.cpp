@@ -77,15 +77,18 @@ static Results logSumExp(NodeContext &n) {
   Value x = n.in(0);
   if (dims->identity || dims->dims.empty())
     return {x};
-  Value top = n.b.reduce(ReduceKind::Max, x, dims->dims, true);
-  if (!top)
-    return {};
-  // A row of minus infinity has no finite maximum to subtract.
-  Value finite = n.b.compare(nn::CompareKind::Lt, n.b.unary<nn::AbsOp>(top), HUGE_VAL);
-  top = n.b.select(finite, top, n.b.fullLike(top, 0));
-  Value sum = n.b.reduce(ReduceKind::Sum, n.b.unary<nn::ExpOp>(n.b.sub(x, top)), dims->dims, true);
-  Value result = n.b.add(n.b.unary<nn::LogOp>(sum), top);
-  return {dims->keep ? result : n.b.squeeze(result, dims->dims)};
+  return {n.b.inFloat(x, [&](Value x) -> Value {
+    Value top = n.b.reduce(ReduceKind::Max, x, dims->dims, true);
+    if (!top)
+      return top;
+    // A row of minus infinity has no finite maximum to subtract.
+    Value finite = n.b.compare(nn::CompareKind::Lt, n.b.unary<nn::AbsOp>(top), HUGE_VAL);
+    top = n.b.select(finite, top, n.b.fullLike(top, 0));
+    Value sum =
+        n.b.reduce(ReduceKind::Sum, n.b.unary<nn::ExpOp>(n.b.sub(x, top)), dims->dims, true);
+    Value result = n.b.add(n.b.unary<nn::LogOp>(sum), top);
+    return dims->keep ? result : n.b.squeeze(result, dims->dims);
+  })};
 }
 
 template <ReduceKind kind> static Results argReduce(NodeContext &n) {
