@@ -17,8 +17,8 @@ using namespace mlir;
 using namespace weft;
 
 /// Across the bend, and far out on both sides.
-static constexpr double kPoints[] = {-0.9, 0.7, 2.1,  -2.6, -0.05, 0.001, 0.3,
-                                     1.4,  -4,  -1.7, 5,    12,    -0.4,  40};
+static constexpr double kPoints[] = {-0.9, 0.7,  2.1, -2.6, -0.05, 0.001, 0.3, 1.4,
+                                     -4,   -1.7, 5,   12,   -0.4,  40,    3e4, -3e4};
 
 static double gelu(double x) { return x / 2 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -54,6 +54,17 @@ static const Idiom kIdioms[] = {
      "SiLU"},
 };
 
+/// Whether nothing bounds what is huge, nor makes a number of what is none: ops that do either are
+/// the model's own, which no idiom has.
+static bool isUnguarded(Value root, Value leaf) {
+  std::optional<double> ofNone = evaluateCone(root, leaf, NAN);
+  if (!ofNone || !std::isnan(*ofNone))
+    return false;
+  const double huge[] = {1e30}; // no f16 is as large
+  return getElementTypeOrSelf(leaf.getType()).isF16() ||
+         computes(root, leaf, huge, [](double x) { return x; });
+}
+
 /// Replaces `op` if it ends an idiom of more than one op.
 static bool raise(Operation *op, bool exact) {
   Value root = op->getResult(0);
@@ -62,7 +73,8 @@ static bool raise(Operation *op, bool exact) {
         !isa<FloatType>(cast<RankedTensorType>(leaf.getType()).getElementType()))
       continue;
     for (const Idiom &idiom : kIdioms) {
-      if (!computes(root, leaf, kPoints, idiom.function, idiomTolerance(root, exact)))
+      if (!computes(root, leaf, kPoints, idiom.function, idiomTolerance(root, exact)) ||
+          !isUnguarded(root, leaf))
         continue;
       OpBuilder builder(op);
       Operation *made = idiom.make(builder, op->getLoc(), leaf);

@@ -79,7 +79,10 @@ static std::optional<double> epsilonOf(Value row, nn::ReduceOp sum, bool divides
   double epsilon = root * root, count = countOf(sum);
   if (!std::isfinite(epsilon))
     return std::nullopt;
-  const double points[] = {1, 0.01, 37, count, 3 * count, 1e-4 * count};
+  SmallVector<double> points = {1, 0.01, 37, count, 3 * count, 1e-4 * count};
+  // What is added shows where the mean is as small; a bound from below does not add.
+  if (epsilon > 0)
+    points.append({epsilon * count, 3 * epsilon * count});
   auto function = [&](double x) {
     double value = std::sqrt(x / count + epsilon);
     return divides ? value : 1 / value;

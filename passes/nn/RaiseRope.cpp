@@ -27,7 +27,7 @@ static bool isUnitReshape(nn::ReshapeOp op) {
 /// The part of the last dim that `value` is a slice of: all other dims whole.
 struct Part {
   Value source;
-  int64_t start, stride;
+  int64_t start, stride, size;
 };
 
 static std::optional<Part> partOf(Value value) {
@@ -37,7 +37,8 @@ static std::optional<Part> partOf(Value value) {
   auto from = typeOf(slice.getOperand()), to = slice.getType();
   if (from.getShape().drop_back() != to.getShape().drop_back())
     return std::nullopt;
-  return Part{slice.getOperand(), slice.getStarts().back(), slice.getStrides().back()};
+  return Part{slice.getOperand(), slice.getStarts().back(), slice.getStrides().back(),
+              to.getShape().back()};
 }
 
 /// If every element of `value` is minus the one of a slice: that slice.
@@ -67,6 +68,7 @@ static Value turnedOf(Value value, bool &interleaved) {
   if (interleaved) {
     // [..., D/2, 2] is read as [..., D].
     if (static_cast<int64_t>(concat.getDim()) != last + 1 ||
+        typeOf(concat).getShape().back() != 2 ||
         typeOf(concat).getShape().drop_back(2) != typeOf(value).getShape().drop_back())
       return Value();
     first = throughUnitReshape(first);
@@ -77,9 +79,9 @@ static Value turnedOf(Value value, bool &interleaved) {
   std::optional<Part> turned = negatedPartOf(first), kept = partOf(second);
   if (!turned || !kept || turned->source != kept->source || typeOf(kept->source) != typeOf(value))
     return Value();
-  int64_t start = interleaved ? 1 : depth / 2, stride = interleaved ? 2 : 1;
-  if (turned->start != start || kept->start != 0 || turned->stride != stride ||
-      kept->stride != stride)
+  int64_t size = depth / 2, start = interleaved ? 1 : size, stride = interleaved ? 2 : 1;
+  if (turned->size != size || kept->size != size || turned->start != start || kept->start != 0 ||
+      turned->stride != stride || kept->stride != stride)
     return Value();
   return kept->source;
 }

@@ -170,6 +170,9 @@ private:
                           << "no state; give it one of them, or leave " << name << " out";
       return;
     }
+    if (!argumentAttr(argument, nn::kNameAttr))
+      error(argument)
+          << "is a state without a name, by which programs share it; give it an nn.name";
     if (source)
       verifySource(argument, cast<nn::SourceAttr>(source));
     auto elements = dyn_cast_or_null<DenseElementsAttr>(initial);

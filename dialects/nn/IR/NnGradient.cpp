@@ -58,12 +58,12 @@ Term Term::sliceDim(int64_t dim, int64_t start, int64_t size, int64_t stride) co
 Term Term::padOrCut(ArrayRef<int64_t> low, ArrayRef<int64_t> high) const {
   SmallVector<int64_t> starts, kept, before, after, sizes;
   for (auto [size, l, h] : llvm::zip_equal(shape(), low, high)) {
-    starts.push_back(std::max<int64_t>(-l, 0));
-    // A cut of more than there is leaves nothing, and the padding that is left.
+    starts.push_back(std::clamp<int64_t>(-l, 0, size));
+    // A cut of more than there is leaves nothing, and takes of the padding on the other side.
     kept.push_back(std::max<int64_t>(size + std::min<int64_t>(l, 0) + std::min<int64_t>(h, 0), 0));
-    before.push_back(std::max<int64_t>(l, 0));
-    after.push_back(std::max<int64_t>(h, 0));
-    sizes.push_back(kept.back() + before.back() + after.back());
+    sizes.push_back(std::max<int64_t>(size + l + h, 0));
+    before.push_back(std::clamp<int64_t>(l, 0, sizes.back()));
+    after.push_back(sizes.back() - kept.back() - before.back());
   }
   Term cut = slice(starts, kept, SmallVector<int64_t>(rank(), 1));
   if (cut.shape() == ArrayRef(sizes))

@@ -323,6 +323,17 @@ SmallVector<Value> ScanOp::buildBody(OpBuilder &builder, Location loc, ValueRang
   });
 }
 
+/// Where `x` is less than `other`, NaN being greater than all else.
+static Value isBelow(ScalarBuilder s, Value x, Value other, Type type) {
+  Value less = s.compare(CompareKind::Lt, x, other, type);
+  if (!isa<FloatType>(type))
+    return less;
+  Value isNumber = s.compare(CompareKind::Eq, x, x, type),
+        isNone = s.compare(CompareKind::Ne, other, other, type);
+  return arith::OrIOp::create(s.builder, s.loc, less,
+                              arith::AndIOp::create(s.builder, s.loc, isNumber, isNone));
+}
+
 /// Insertion into the sorted row of the best k: the newcomer goes down the
 /// row, changing places with what it beats. O(n k), and without temporaries.
 SmallVector<Value> TopKOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
@@ -349,7 +360,8 @@ SmallVector<Value> TopKOp::buildBody(OpBuilder &builder, Location loc, ValueRang
         Value isFree = arith::CmpIOp::create(inner, innerLoc, arith::CmpIPredicate::sge, j, i);
         // What was pushed out of its place pushes on, ties included: it
         // stood before.
-        Value wins = takes(m, getSmallest(), false, carried[2], old, element);
+        Value wins = getSmallest() ? isBelow(m, carried[2], old, element)
+                                   : takes(m, /*least=*/false, false, carried[2], old, element);
         Value tie = arith::AndIOp::create(
             inner, innerLoc, m.compare(CompareKind::Eq, carried[2], old, element),
             arith::CmpIOp::create(inner, innerLoc, arith::CmpIPredicate::slt, carried[3],

@@ -348,6 +348,8 @@ double ConcatOp::getFlopsPerPoint() { return 0; }
 //===----------------------------------------------------------------------===//
 
 LogicalResult PadOp::verify() {
+  if (!isa<FloatAttr, IntegerAttr>(getValue()))
+    return emitOpError() << "value is " << getValue() << ", expected one number";
   auto from = getOperand().getType();
   if (failed(expectCount(*this, "low", getLow().size(), from.getRank(),
                          "one for each operand dimension")) ||

@@ -154,12 +154,14 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     }
     // Where an integer becomes a number that goes on in the small type it becomes one of that.
     for (Operation &op : function.getBody().front().without_terminator())
-      if (starts(&op) &&
-          llvm::any_of(op.getUsers(), [&](Operation *user) { return exact.contains(user); }))
+      if (starts(&op) && llvm::any_of(op.getUsers(), [&](Operation *user) {
+            return exact.contains(user) || user->hasTrait<OpTrait::IsTerminator>();
+          }))
         exact.insert(&op);
   }
 
-  /// Sums over dims or windows, and means: f16 holds neither a large sum nor a large count.
+  /// Sums over dims or windows, means, and roots of sums: f16 holds neither a large sum nor a large
+  /// count.
   void findSums(func::FuncOp function) {
     auto isConstant = [](Value value) {
       Operation *maker = value.getDefiningOp();
@@ -174,15 +176,18 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       if (auto square = sum.getOperand().template getDefiningOp<nn::MulOp>();
           square && square.getLhs() == square.getRhs() && square.getResult().hasOneUse())
         exact.insert(square);
+      auto isKept = [&](Value value) {
+        return isConstant(value) || exact.contains(value.getDefiningOp());
+      };
+      // A root comes with comparisons, as its gradient at zero is a case of its own.
       SmallVector<Value> sums = {sum.getResult()};
       while (!sums.empty())
-        for (Operation *user : sums.pop_back_val().getUsers())
-          if (isa<nn::ReshapeOp>(user)) {
-            exact.insert(user);
+        for (Operation *user : sums.pop_back_val().getUsers()) {
+          bool scales = isa<nn::DivOp, nn::MulOp>(user);
+          if ((scales || isa<nn::ReshapeOp, nn::SqrtOp, nn::CompareOp, nn::SelectOp>(user)) &&
+              llvm::all_of(user->getOperands(), isKept) && exact.insert(user) && !scales)
             sums.push_back(user->getResult(0));
-          } else if (isa<nn::DivOp, nn::MulOp>(user) && isConstant(user->getOperand(1))) {
-            exact.insert(user);
-          }
+        }
     };
     function.walk([&](Operation *op) {
       if (auto sum = dyn_cast<nn::ReduceOp>(op))
@@ -361,7 +366,9 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
         // By what the model differentiates: the state itself, not what is computed with.
         bool isInner = use.getOwner() == body.getTerminator() &&
                        function.getResultAttr(use.getOperandNumber(), nn::kInnerAttr);
-        return use.getOwner() != cast && !exact.contains(use.getOwner()) && !(isInner && isKept);
+        // A cast reads what there is: ids that are rounded are others.
+        return !isa<nn::CastOp>(use.getOwner()) && !exact.contains(use.getOwner()) &&
+               !(isInner && isKept);
       });
     }
     // A gradient has the type of what it is of.

@@ -352,6 +352,15 @@ func.func @f(%x: tensor<2x4xf32>) {
 
 // -----
 
+// And is one number.
+func.func @f(%x: tensor<2x4xf32>) {
+  // expected-error @below {{'nn.pad' op value is dense<0.000000e+00> : tensor<2xf32>, expected one number}}
+  %0 = nn.pad %x low = [0, 0] high = [0, 1] value = dense<0.0> : tensor<2xf32> : tensor<2x4xf32> -> tensor<2x5xf32>
+  return
+}
+
+// -----
+
 // It gives the result shape.
 func.func @f(%x: tensor<2x4xf32>) {
   // expected-error @below {{'nn.pad' op result has shape 2x5, expected 2x6: low + size + high in every dimension}}

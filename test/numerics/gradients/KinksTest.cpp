@@ -176,6 +176,18 @@ TEST_F(Kinks, AWindowOfPaddingGivesNothing) {
             (Reals{2, 3}));
 }
 
+// The only window lies before all elements, and what was cut of them is more than there is.
+TEST_F(Kinks, AWindowBeforeAllElementsGivesNothing) {
+  EXPECT_EQ(gradient({"dense<[1.0, 2.0]> : tensor<2xf64>"},
+                     "%r = nn.reduce_window sum %a0 {window = array<i64: 1>, "
+                     "strides = array<i64: 10>, pad_low = "
+                     "array<i64: 3>, pad_high = array<i64: 3>, dilations = "
+                     "array<i64: 1>} : tensor<2xf64> -> "
+                     "tensor<1xf64>",
+                     "tensor<1xf64>"),
+            (Reals{0, 0}));
+}
+
 TEST_F(Kinks, TheLastOfEqualElementsOfAScanHasTheRest) {
   const char *x = "dense<[3.0, 1.0, 3.0, 2.0]> : tensor<4xf64>";
   auto scan = [&](const char *kind, const char *flags) {

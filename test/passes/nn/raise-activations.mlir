@@ -47,3 +47,28 @@ func.func @quick(%x: tensor<4xf32>) -> tensor<4xf32> {
   %2 = nn.mul %x, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %2 : tensor<4xf32>
 }
+
+// A bound, or what is put in the place of what is no number, is the model's own.
+// CHECK-LABEL: func.func @bounded
+// CHECK: nn.min
+// CHECK: nn.min
+func.func @bounded(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %most = nn.constant dense<100.0> : tensor<4xf32> : tensor<4xf32>
+  %0 = nn.gelu %x : tensor<4xf32>
+  %1 = nn.min %0, %most : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = nn.sigmoid %x : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = nn.min %x, %most : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %4 = nn.mul %3, %2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %1, %4 : tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @guarded
+// CHECK: nn.select
+func.func @guarded(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = nn.constant dense<0.0> : tensor<4xf32> : tensor<4xf32>
+  %0 = nn.sigmoid %x : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = nn.mul %x, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = nn.compare ne %1, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %3 = nn.select %2, %zero, %1 : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %3 : tensor<4xf32>
+}

@@ -86,3 +86,20 @@ func.func @l2(%x: tensor<2x8xf32>, %y: tensor<2x8xf32>) -> tensor<2x8xf32> {
   %4 = nn.div %x, %3 : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
   return %4 : tensor<2x8xf32>
 }
+
+// A bound from below is no epsilon: of a row of 1e-5 it leaves 1, the epsilon 0.707.
+// CHECK-LABEL: func.func @bounded_root
+// CHECK-NOT: nn.rms_norm
+// CHECK: nn.max
+func.func @bounded_root(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %count = nn.constant dense<8.0> : tensor<2xf32> : tensor<2xf32>
+  %least = nn.constant dense<1.0e-5> : tensor<2xf32> : tensor<2xf32>
+  %0 = nn.mul %x, %x : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %1 = nn.reduce sum %0 dims = [1] : tensor<2x8xf32> -> tensor<2xf32>
+  %2 = nn.div %1, %count : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %3 = nn.sqrt %2 : (tensor<2xf32>) -> tensor<2xf32>
+  %4 = nn.max %3, %least : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %5 = nn.broadcast %4 dims = [0] : tensor<2xf32> -> tensor<2x8xf32>
+  %6 = nn.div %x, %5 : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  return %6 : tensor<2x8xf32>
+}

@@ -56,3 +56,20 @@ func.func @unproven(%x: tensor<3x4xf32>, %cos: tensor<3x4xf32>, %sin: tensor<3x4
   %9 = nn.add %7, %8 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
   return %9 : tensor<3x4xf32>
 }
+
+// Parts that are no halves: -x2, x0, x1, x2 is no rotation.
+// CHECK-LABEL: func.func @uneven
+// CHECK-NOT: nn.rope
+// CHECK: return
+func.func @uneven(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %cos = nn.constant dense<[[1.0, 2.0, 1.0, 2.0], [3.0, 4.0, 3.0, 4.0]]> : tensor<2x4xf32> : tensor<2x4xf32>
+  %sin = nn.constant dense<[[5.0, 6.0, 5.0, 6.0], [7.0, 8.0, 7.0, 8.0]]> : tensor<2x4xf32> : tensor<2x4xf32>
+  %0 = nn.slice %x starts = [0, 2] strides = [1, 1] : tensor<2x4xf32> -> tensor<2x1xf32>
+  %1 = nn.slice %x starts = [0, 0] strides = [1, 1] : tensor<2x4xf32> -> tensor<2x3xf32>
+  %2 = nn.negate %0 : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %3 = nn.concat %2, %1 dim = 1 : (tensor<2x1xf32>, tensor<2x3xf32>) -> tensor<2x4xf32>
+  %4 = nn.mul %x, %cos : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %5 = nn.mul %3, %sin : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %6 = nn.add %4, %5 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %6 : tensor<2x4xf32>
+}

@@ -185,3 +185,10 @@ func.func @forward(%x: tensor<4xf32> {nn.name = "x"}) {
   %1 = nn.exp %x {nn.recompute} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+// expected-error @below {{is a state without a name, by which programs share it; give it an nn.name}}
+func.func @forward(%w: tensor<4xf32> {nn.initial = 0.0 : f32}) -> tensor<4xf32> {
+  return %w : tensor<4xf32>
+}

@@ -52,6 +52,46 @@ func.func @variance(%x: tensor<2x401408xf32> {nn.name = "x"}) -> tensor<2xf32> {
   return %root : tensor<2xf32>
 }
 
+// The root of a large sum is small, and so is a share of it; the sum is neither.
+// F16-LABEL: func.func @norm
+// F16: %[[SUM:.+]] = nn.reduce sum %{{.+}} dims = [1] : tensor<2x1024xf32> -> tensor<2xf32>
+// F16: %[[ZERO:.+]] = nn.compare eq %[[SUM]], %{{.+}} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+// F16: %[[ROOT:.+]] = nn.sqrt %{{.+}} : tensor<2xf32>
+// F16: nn.select %[[ZERO]], %{{.+}}, %[[ROOT]]
+// F16-LABEL: func.func @share
+// F16: %[[SUM:.+]] = nn.reduce sum
+// F16: nn.mul %{{.+}}, %[[SUM]] : tensor<2xf32>
+func.func @norm(%x: tensor<2x1024xf32> {nn.name = "x"}) -> tensor<2xf32> {
+  %zero = nn.constant dense<0.0> : tensor<2xf32> : tensor<2xf32>
+  %one = nn.constant dense<1.0> : tensor<2xf32> : tensor<2xf32>
+  %square = nn.mul %x, %x : tensor<2x1024xf32>
+  %sum = nn.reduce sum %square dims = [1] : tensor<2x1024xf32> -> tensor<2xf32>
+  %empty = nn.compare eq %sum, %zero : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+  %seen = nn.select %empty, %one, %sum : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %root = nn.sqrt %seen : tensor<2xf32>
+  %norm = nn.select %empty, %zero, %root : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %norm : tensor<2xf32>
+}
+func.func @share(%x: tensor<2x1024xf32> {nn.name = "x"}) -> tensor<2xf32> {
+  %part = nn.constant dense<1.0e-5> : tensor<2xf32> : tensor<2xf32>
+  %sum = nn.reduce sum %x dims = [1] : tensor<2x1024xf32> -> tensor<2xf32>
+  %share = nn.mul %part, %sum : tensor<2xf32>
+  return %share : tensor<2xf32>
+}
+
+// Ids that come as floats, and classes that go as such: 257 is no bf16.
+// CHECK-LABEL: func.func @ids
+// CHECK-SAME: %[[IDS:[a-z0-9]+]]: tensor<8xf32>
+// CHECK: nn.cast %[[IDS]] : (tensor<8xf32>) -> tensor<8xi64>
+// CHECK: nn.cast %{{.+}} : (tensor<8xi64>) -> tensor<8xf32>
+// CHECK-NEXT: return
+func.func @ids(%ids: tensor<8xf32> {nn.name = "ids"}) -> tensor<8xf32> {
+  %whole = nn.cast %ids : (tensor<8xf32>) -> tensor<8xi64>
+  %twice = nn.add %whole, %whole : tensor<8xi64>
+  %told = nn.cast %twice : (tensor<8xi64>) -> tensor<8xf32>
+  return %told : tensor<8xf32>
+}
+
 // Running statistics, which a step changes by less than a small type can tell.
 // CHECK-LABEL: func.func @running
 // CHECK-SAME: %[[OLD:[a-z0-9]+]]: tensor<4xf32> {nn.name = "mean"
