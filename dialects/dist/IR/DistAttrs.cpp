@@ -46,7 +46,10 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
       return failure();
     if (!mesh.resolve(name).empty())
       return parser.emitError(loc, "axis \"" + name + "\" is given twice");
-    if (size < 1 || size > (1 << 20) || mesh.deviceCount() * size > (1 << 20))
+    // Microbatches are no devices.
+    int64_t processes = mesh.processCount();
+    int64_t others = kind == AxisKind::Temporal ? mesh.deviceCount() / processes : processes;
+    if (size < 1 || size > (1 << 20) || others * size > (1 << 20))
       return parser.emitError(loc, "sizes must be positive and multiply to at most 2^20 devices");
     if (kind != AxisKind::Temporal && !mesh.temporalAxes().empty())
       return parser.emitError(loc, "temporal axes come last");

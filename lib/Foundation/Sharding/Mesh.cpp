@@ -139,14 +139,16 @@ int64_t Mesh::memberIndex(ArrayRef<AxisId> list, ArrayRef<int64_t> coordinates) 
 std::string toString(const Mesh &mesh) {
   std::string text, last;
   unsigned next = 0; // number of the sub-axis that would continue `last`
-  for (const Mesh::Axis &axis : mesh.axes) {
+  for (auto [i, axis] : llvm::enumerate(mesh.axes)) {
     auto [name, number] = StringRef(axis.name).rsplit('.');
     if (next > 0 && name == last && number == std::to_string(next)) {
       text += "x" + std::to_string(axis.size);
       ++next;
       continue;
     }
-    bool isFirst = number == "0";
+    // One without a second is no `dp=2`, which is called `dp`.
+    bool isFirst =
+        number == "0" && i + 1 < mesh.axes.size() && mesh.axes[i + 1].name == (name + ".1").str();
     last = isFirst ? name.str() : axis.name;
     next = isFirst ? 1 : 0;
     text += (text.empty() ? "" : ",") + last + "=" + std::to_string(axis.size);

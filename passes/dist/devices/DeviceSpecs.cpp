@@ -3,6 +3,7 @@
 #include "passes/dist/devices/DeviceSpecs.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include <limits>
 
 using namespace mlir;
 using llvm::createStringError;
@@ -53,6 +54,8 @@ private:
     int64_t number = dim.getAxis() ? dim.getAxis().getInt() : 0;
     if (number < 0)
       return createStringError("its axis counts from the end");
+    if (number > std::numeric_limits<int32_t>::max())
+      return createStringError("there is no dim " + Twine(number));
     for (const Dim &other : dims)
       if (other.number == number)
         return createStringError("dim " + Twine(number) + " is named twice");
@@ -67,6 +70,8 @@ private:
           text += "?";
           splits.push_back({number, shards, {}});
         } else if (auto size = dyn_cast_or_null<IntegerAttr>(factor.getDim())) {
+          if (size.getInt() < 1)
+            return createStringError("a factor has " + Twine(size.getInt()) + " elements");
           text += std::to_string(size.getInt());
         } else if (dim.getFactors().size() > 1) {
           return createStringError("a factor beside the split one has no extent");
@@ -83,22 +88,23 @@ private:
       for (auto group : spec.getDeviceGroups().getAsRange<onnx::DeviceGroupAttr>())
         if (group.getKey() && group.getDevices())
           groups.try_emplace(group.getKey().getInt(), group.getDevices().asArrayRef());
-    SmallVector<std::pair<int64_t, int64_t>> held; // device, shard
     ArrayRef<int64_t> devices =
         spec.getDevice() ? spec.getDevice().asArrayRef() : ArrayRef<int64_t>();
-    for (auto [shard, device] : llvm::enumerate(devices)) {
+    auto membersOf = [&](const int64_t &device) {
       auto group = groups.find(device);
-      if (group == groups.end())
-        held.push_back({device, shard});
-      else
-        for (int64_t member : group->second)
-          held.push_back({member, shard});
-    }
+      return group == groups.end() ? ArrayRef<int64_t>(device) : group->second;
+    };
     // Asked first, so that a file of a few bytes cannot make much work.
-    int64_t named = held.size(), all = mesh.deviceCount(), axis = mesh.stageAxis().value_or(0);
+    int64_t named = 0, all = mesh.deviceCount(), axis = mesh.stageAxis().value_or(0);
+    for (const int64_t &device : devices)
+      named += membersOf(device).size();
     bool areOfStage = stage && named != all;
     if (named != (areOfStage ? all / mesh.size(axis) : all))
       return createStringError("it names " + Twine(named) + " devices, the mesh has " + Twine(all));
+    SmallVector<std::pair<int64_t, int64_t>> held; // device, shard
+    for (size_t shard = 0; shard < devices.size(); ++shard)
+      for (int64_t member : membersOf(devices[shard]))
+        held.push_back({member, static_cast<int64_t>(shard)});
     Mesh whole = mesh;
     if (areOfStage)
       mesh.axes.erase(mesh.axes.begin() + axis);

@@ -15,6 +15,7 @@
 #include "llvm/Support/Regex.h"
 
 #include <set>
+#include <utility>
 
 using namespace mlir;
 
@@ -31,6 +32,8 @@ struct Rule {
   /// Per named dim its parts; the part without a size takes what is left.
   SmallVector<std::pair<unsigned, DimPlacement>> dims;
   bool matched = false;
+  /// Of a hint: that it does not fit was told.
+  bool isUnfit = false;
   /// No value has a name that it matches; then those of nodes that became parts of others count.
   bool byPart = false;
   /// A rule before this one, and the value that both are for.
@@ -184,6 +187,10 @@ private:
         stages && llvm::is_contained(found, *stages))
       return module.emitError() << where << ": axis '" << name
                                 << "' counts stages of a pipeline, over which nothing is split";
+    if (mesh.anyTemporal(found))
+      return module.emitError() << where << ": axis '" << name
+                                << "' counts microbatches, which are parts of what each device has "
+                                   "of a batch anyway; leave it out";
     llvm::append_range(axes, found);
     return success();
   }
@@ -244,7 +251,7 @@ private:
     auto placement = placementFor(found->second, cast<RankedTensorType>(type), why);
     if (placement)
       return attribute(*placement);
-    ++unfit;
+    unfit += !std::exchange(found->second.isUnfit, true); // once for all programs
     remark::missed(loc, remark::RemarkOpts::name("device-hint").category("dist-place")) << why;
     return {};
   }
@@ -351,9 +358,11 @@ private:
                                               return localSize(mesh, a) < localSize(mesh, b);
                                             });
     llvm::append_range(part.axes, mesh.temporalAxes());
+    if (part.size < mesh.groupSize(part.axes) && isWholeBeside(function, index, batch))
+      return success();
     if (part.size < mesh.groupSize(part.axes))
-      return function.emitError() << "a batch of " << part.size << " cannot be cut into "
-                                  << mesh.groupSize(part.axes)
+      return function.emitError() << inputText(function, index) << ": a batch of " << part.size
+                                  << " cannot be cut into " << mesh.groupSize(part.axes)
                                   << " shards (data parallel times microbatches); raise the batch "
                                      "or lower --microbatches";
     if (int64_t shards = mesh.groupSize(part.axes); part.size % shards != 0 && !toldUneven) {
@@ -373,10 +382,12 @@ private:
                                        Placement placement, SignatureAttributes &arguments) {
     AxisList temporal = mesh.temporalAxes();
     int64_t rows = placement.dims[batch].front().size, parts = mesh.groupSize(temporal);
+    if (rows % (parts * mesh.groupSize(batchAxes)) != 0 && isWholeBeside(function, index, batch))
+      return success();
     if (rows % (parts * mesh.groupSize(batchAxes)) != 0)
       return function.emitError()
-             << "a batch of " << rows << " is not a multiple of " << parts << " microbatches of "
-             << mesh.groupSize(batchAxes)
+             << inputText(function, index) << ": a batch of " << rows << " is not a multiple of "
+             << parts << " microbatches of " << mesh.groupSize(batchAxes)
              << " shards, which statistics of each microbatch need; choose another batch or "
                 "number of microbatches";
     placement.dims[batch] = {PlacedFactor{parts, {}}, PlacedFactor{rows / parts, batchAxes}};
@@ -409,6 +420,23 @@ private:
                                               : std::nullopt);
     }
     return dims;
+  }
+
+  static std::string inputText(func::FuncOp function, unsigned index) {
+    StringRef name = nn::argumentName(function, index);
+    return "input " + (name.empty() ? std::to_string(index) : "'" + name.str() + "'");
+  }
+
+  /// Whether an input that cannot be cut need not be a batch: no name says that it is one, and
+  /// another one has more rows.
+  static bool isWholeBeside(func::FuncOp function, unsigned index, unsigned batch) {
+    auto rows = [&](unsigned input, unsigned dim) {
+      return cast<RankedTensorType>(function.getArgument(input).getType()).getDimSize(dim);
+    };
+    return !namedBatch(function, index) &&
+           llvm::any_of(llvm::enumerate(batchDims(function)), [&](auto other) {
+             return other.value() && rows(other.index(), *other.value()) > rows(index, batch);
+           });
   }
 
   /// An axis over which a person or the model file splits the batch of one input

@@ -20,7 +20,7 @@ namespace weft::dist {
 static llvm::Expected<std::vector<size_t>> readBlocks(StringRef text) {
   std::vector<size_t> counts;
   for (StringRef part : llvm::split(text, ',')) {
-    size_t count = 0;
+    unsigned count = 0; // so that sums of them do not wrap
     if (part.getAsInteger(10, count) || count == 0)
       return llvm::createStringError("'" + part + "' is no number of blocks; write blocks:5,7");
     counts.push_back(count);

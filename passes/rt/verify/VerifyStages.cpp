@@ -89,6 +89,10 @@ private:
   }
 
   /// What all stages do over the same axes, one by one.
+  static Type elementOf(CollectiveOp op) {
+    return cast<MemRefType>(op.getSources().front().getType()).getElementType();
+  }
+
   LogicalResult joinSums() {
     for (auto &[axes, lists] : sums)
       for (auto &list : lists)
@@ -99,7 +103,9 @@ private:
                    << " collectives over these axes, another " << lists[0].size();
           CollectiveOp first = lists[0][i], other = list[i];
           if (first.getKind() != other.getKind() || first.getReduction() != other.getReduction() ||
-              first.getShape() != other.getShape()) {
+              first.getShape() != other.getShape() ||
+              first.getAccumulate() != other.getAccumulate() ||
+              elementOf(first) != elementOf(other)) {
             InFlightDiagnostic diagnostic = other->emitError()
                                             << "is not what the first stage does at its place";
             diagnostic.attachNote(first.getLoc()) << "which is this";

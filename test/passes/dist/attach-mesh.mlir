@@ -5,6 +5,10 @@
 // RUN: not weft-opt %s --dist-attach-mesh="mesh=dp=2 microbatches=0" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not weft-opt %s --dist-attach-mesh="mesh=mb=2 microbatches=2" 2>&1 | FileCheck %s --check-prefix=TAKEN
 
+// Microbatches are no devices: what is printed is read, however many there are.
+// RUN: weft-opt %s --dist-attach-mesh="mesh=dp=16384 microbatches=128" | weft-opt | FileCheck %s --check-prefix=LARGE
+// LARGE: #mesh = #dist.mesh<["dp"=16384, temporal "mb"=128]>
+
 // Microbatches are an axis in time.
 // MB: #mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
 // NONE: the number of microbatches must be in [1, 2^20], found 0

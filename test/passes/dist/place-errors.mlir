@@ -9,6 +9,9 @@
 // RUN: not weft-opt %s --dist-place="batch-axes=tp+tp" 2>&1 | FileCheck %s --check-prefix=BATCH
 // RUN: not weft-opt %s --dist-place="rules=x=" 2>&1 | FileCheck %s --check-prefix=EMPTY
 
+// RUN: sed 's/"tp"=2/"tp"=2, temporal "mb"=2/' %s | not weft-opt --dist-place="rules=x=dim0:mb" 2>&1 | FileCheck %s --check-prefix=TIME
+
+// TIME: placement 'x=dim0:mb': axis 'mb' counts microbatches, which are parts of what each device has of a batch anyway; leave it out
 // BATCH: batch-axes: axis 'tp' is named twice
 // EMPTY: placement 'x=': expected REGEX=dimN:AXES,..., found no dim
 // UNMATCHED: placement 'nothing=dim0:tp' matches no value

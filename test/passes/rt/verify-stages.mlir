@@ -204,3 +204,25 @@ module @stage0 attributes {weft.stage = 0 : i64} {
 module @stage1 attributes {weft.stage = 1 : i64} {
 }
 }
+
+// -----
+
+// The same place, kind and shape, but other numbers.
+module {
+module @stage0 attributes {weft.stage = 0 : i64} {
+  rt.mesh ["pp"] sizes [2] stages ["pp"]
+  rt.program @p streams 2 events 0 {
+    %0 = rt.buffer "a" workspace : memref<8xf32>
+    // expected-note @below {{which is this}}
+    rt.collective all_reduce sum %0 -> %0 axes ["pp"] shape [1, 8, 1, 1, 1] accumulate f32 stream 1 : memref<8xf32> -> memref<8xf32>
+  }
+}
+module @stage1 attributes {weft.stage = 1 : i64} {
+  rt.mesh ["pp"] sizes [2] stages ["pp"]
+  rt.program @p streams 2 events 0 {
+    %0 = rt.buffer "a" workspace : memref<8xi32>
+    // expected-error @below {{is not what the first stage does at its place}}
+    rt.collective all_reduce sum %0 -> %0 axes ["pp"] shape [1, 8, 1, 1, 1] accumulate i32 stream 1 : memref<8xi32> -> memref<8xi32>
+  }
+}
+}

@@ -21,6 +21,15 @@ TEST(Mesh, ParsesSubAxes) {
   EXPECT_EQ(mesh->coordinates(1).back(), 1); // the last axis is the fastest
 }
 
+TEST(Mesh, TextIsReadBack) {
+  for (const char *text :
+       {"dp=4x2,tp=2", "dp.0=2,tp=2", "dp=2,dp.0=2", "dp.0=2", "dp.1=2,dp.0=2"}) {
+    std::optional<Mesh> mesh = Mesh::parse(text);
+    ASSERT_TRUE(mesh) << text;
+    EXPECT_EQ(toString(*mesh), text);
+  }
+}
+
 TEST(Mesh, RefusesNonsense) {
   for (const char *text : {"dp", "dp=", "=2", "dp=0", "dp=-1", "dp=2,dp=2", "dp=2x", "dp=1048577",
                            "a=1024,b=1024,c=2", "dp=2,dp=2x2"}) {
