@@ -84,7 +84,7 @@ private:
     choice.clusterName = cluster.name;
     choice.uncertainty = cluster.uncertainty;
     choice.deviceBytes = program.options.memoryLimit > 0 ? program.options.memoryLimit
-                                                         : int64_t(cluster.device.usableBytes());
+                                                         : cluster.device.usableBytes();
     choice.trains = phases.train;
     choice.stages = phases.stages;
     choice.devices = question.devices;

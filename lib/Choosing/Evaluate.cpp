@@ -78,7 +78,7 @@ private:
     evaluation.layout = phases.mesh.axes.empty() ? "none" : toString(phases.mesh);
     evaluation.clusterName = costs->cluster().name;
     evaluation.uncertainty = costs->cluster().uncertainty;
-    evaluation.deviceBytes = int64_t(costs->cluster().device.usableBytes());
+    evaluation.deviceBytes = costs->cluster().device.usableBytes();
     evaluation.trains = phases.train;
     evaluation.microbatches = phases.microbatches;
     if (!stageAxisOf(phases).empty())

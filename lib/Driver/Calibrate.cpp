@@ -55,7 +55,8 @@ public:
     llvm::sys::path::remove_filename(runner);
     llvm::sys::path::append(runner, "weft-run");
     unsigned cores = llvm::hardware_concurrency().compute_thread_count();
-    measured.ranks = std::clamp<int64_t>(cores / asked.threads, 1, kMostRanks);
+    machineRanks = std::max<int64_t>(cores / asked.threads, 1);
+    measured.ranks = std::min(machineRanks, kMostRanks);
     origin = "measured " + today();
   }
 
@@ -207,7 +208,7 @@ private:
         << ": how far a product is from what the others say of it, at least a tenth\" }\n";
     double memory = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
     out << "device {\n  name: \"" << asked.threads << " of the cores of " << name << "\"\n"
-        << "  memory { bytes: " << numberText(memory / double(measured.ranks))
+        << "  memory { bytes: " << numberText(memory / double(machineRanks))
         << " bandwidth: " << numberText(device.memoryBandwidth) << " origin: \"" << origin
         << ", a rank's part\" }\n";
     printRates(device, out);
@@ -273,6 +274,8 @@ private:
   const std::string &program;
   SmallString<128> runner, folder;
   std::string origin;
+  /// That the machine has room for; fewer are measured.
+  int64_t machineRanks = 1;
   cost::Measurements measured;
 };
 

@@ -291,9 +291,10 @@ void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
       json.attribute("parameters", it.parameters);
       json.attribute("state_bytes", it.stateBytes);
       const Candidate &best = it.search.best.front();
-      if (it.objective == planner::Objective::Time)
+      // What was not simulated before the budget ended may be better.
+      if (it.search.isComplete && it.objective == planner::Objective::Time)
         json.attribute("bound_seconds", best.prediction.seconds());
-      else
+      else if (it.search.isComplete)
         json.attribute("bound_bytes", best.bytes());
     }
     json.attribute("layouts", it.search.layouts);

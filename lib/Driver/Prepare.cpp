@@ -154,11 +154,9 @@ static int settleCluster(const Compilation &compilation, Options &options) {
                                    : "which mesh '" + toString(compile.phases.mesh) +
                                          "' does not have")
                            << "; they decide nothing";
-    constexpr double kMost = 0x1p62;
     options.limitIsOfCluster = compile.memoryLimit == 0;
     if (options.limitIsOfCluster)
-      compile.memoryLimit =
-          static_cast<int64_t>(std::min(costs->cluster().device.usableBytes(), kMost));
+      compile.memoryLimit = costs->cluster().device.usableBytes();
   }
   if (compile.phases.recompute == Recompute::Auto && compile.memoryLimit == 0)
     return tell("--recompute auto recomputes the least that fits into --memory-limit; give it or "

@@ -9,6 +9,8 @@
 #include "llvm/Support/JSON.h"
 
 #include <map>
+#include <tuple>
+#include <utility>
 
 using namespace weft;
 using namespace weft::driver;
@@ -19,7 +21,7 @@ namespace {
 /// A command of a rank, times in seconds.
 struct Event {
   std::string category, node, axes;
-  int64_t command = 0, stream = 0;
+  int64_t command = 0, inCall = -1, stream = 0; // in the body, and within a call of it
   double start = 0, end = 0, processor = 0;
 };
 
@@ -81,13 +83,16 @@ private:
     const llvm::json::Object *told = it ? it->getObject("args") : nullptr;
     std::optional<double> start = it ? it->getNumber("ts") : std::nullopt,
                           passed = it ? it->getNumber("dur") : std::nullopt;
-    if (!told || !start || !passed)
+    // The slices of a pipeline's actions are no commands.
+    if (!told || !start || !passed || !told->getInteger("command"))
       return;
     Event event;
     event.category = it->getString("cat").value_or("").str();
     event.node = told->getString("node").value_or("").str();
     event.axes = told->getString("axes").value_or("").str();
-    event.command = told->getInteger("command").value_or(0);
+    event.command = *told->getInteger("command");
+    if (std::optional<int64_t> call = told->getInteger("call"))
+      event.inCall = std::exchange(event.command, *call);
     event.stream = it->getInteger("tid").value_or(0);
     event.start = *start * 1e-6;
     event.end = event.start + *passed * 1e-6;
@@ -97,7 +102,7 @@ private:
 
   llvm::Error add(std::vector<Event> &commands) {
     llvm::sort(commands, [](const Event &a, const Event &b) {
-      return std::make_pair(a.end, a.command) < std::make_pair(b.end, b.command);
+      return std::tie(a.end, a.command, a.inCall) < std::tie(b.end, b.command, b.inCall);
     });
     // What is waited for is the collective that has ended last.
     std::string ended;
@@ -108,7 +113,8 @@ private:
       if (event.stream != 0)
         continue;
       double from = event.start;
-      if (before && event.command > before->command)
+      if (before &&
+          std::tie(event.command, event.inCall) > std::tie(before->command, before->inCall))
         from = before->end;
       else
         ++report.runs;

@@ -35,18 +35,21 @@ int64_t timesRun(Operation *op) {
   return mesh.groupSize(mesh.resolve(loop.getAxis()));
 }
 
-/// `dim0:tp,dim1:dp` as --place reads it; "" if the placement cannot be said so.
+/// `dim0:tp,dim1:3*dp` as --place reads it; "" if the placement cannot be said so.
 std::string placeRule(const Mesh &mesh, const Placement &placement) {
   std::string rule;
   for (auto [number, dim] : llvm::enumerate(placement.dims)) {
-    AxisList axes;
-    for (const PlacedFactor &part : dim)
-      axes.append(part.axes.begin(), part.axes.end());
-    if (axes.size() > 1)
+    std::string parts;
+    size_t axes = 0;
+    for (const PlacedFactor &part : dim) {
+      parts += (parts.empty() ? "" : "*") +
+               (part.axes.empty() ? std::to_string(part.size) : mesh.axes[part.axes[0]].name);
+      axes += part.axes.size();
+    }
+    if (axes > 1)
       return "";
-    if (axes.size() == 1)
-      rule +=
-          (rule.empty() ? "dim" : ",dim") + std::to_string(number) + ":" + mesh.axes[axes[0]].name;
+    if (axes == 1)
+      rule += (rule.empty() ? "dim" : ",dim") + std::to_string(number) + ":" + parts;
   }
   return rule;
 }

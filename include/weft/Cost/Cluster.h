@@ -6,6 +6,7 @@
 #include "weft/Cost/StepAccount.h"
 #include "weft/runtime/Commands.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -64,7 +65,9 @@ struct Device {
   /// By bytes, each once, ascending.
   std::vector<StreamPoint> streamPoints;
 
-  double usableBytes() const { return memoryBytes * memoryUsable; }
+  int64_t usableBytes() const {
+    return int64_t(std::clamp(memoryBytes * memoryUsable, 1.0, 0x1p62));
+  }
 };
 
 /// Links that join so many consecutive ranks: those within a machine, those between machines.

@@ -31,6 +31,11 @@ using Remarks = std::set<std::string>;
 /// them say.
 int64_t timeOf(const Work &work, const Device &device, Remarks &remarks);
 
+/// A device on which a kernel takes at most what it takes on `device`, and a part of a kernel at
+/// least its part of that: of what was measured it has what was fastest for its size alone, as
+/// caches and shapes make some sizes faster than others.
+Device fastestOf(Device device);
+
 /// Groups of ranks that communicate over some axes of a mesh, all at once.
 class Groups {
 public:
@@ -48,7 +53,8 @@ public:
   ///   tree           all_reduce only: 2B bytes of each device and over each border, 2 log2 steps
   ///                  of each level (Sanders, Speck and Traeff, 2009)
   ///   hierarchical   level by level, from the nearest: each device has its part of the bytes to
-  ///                  exchange with its peers in other units; the levels' times add up
+  ///                  exchange with its peers in other units, over the links of levels between as
+  ///                  well; the levels' times add up
   ///   pairwise       all_to_all: B/n bytes to each other member
   ///
   /// the least of them: overhead + steps * latency + the longest over all levels of bytes over

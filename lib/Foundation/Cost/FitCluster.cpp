@@ -144,9 +144,11 @@ private:
         most = point.bytes;
         bandwidth = 2 * point.bytes * (n - 1) / n / point.seconds;
       }
+    }
+    // The least is known only now: points come in any order.
+    for (const CollectivePoint &point : measured.collectives)
       if (point.kind == runtime::CollectiveKind::AllReduce && point.bytes == least)
         sum = point.seconds;
-    }
     LinkLevel links;
     links.latency = std::max(0.0, (sum - few) / (n - 1));
     links.bandwidth = bandwidth > 0 ? bandwidth : device.memoryBandwidth;

@@ -33,6 +33,17 @@ Groups::Level Groups::levelOf(const LinkLevel &links, int64_t part) {
   return level;
 }
 
+/// The level over which the cluster says that an axis communicates, or null. `dp` names the parts
+/// that it was cut into, too: `dp.0`.
+static const LinkLevel *linksNamedFor(const Axis &axis, const Cluster &cluster) {
+  for (const auto &[name, link] : cluster.axisLevels)
+    if (axis.name == name || axis.name.compare(0, name.size() + 1, name + ".") == 0)
+      for (const LinkLevel &links : cluster.levels)
+        if (links.name == link)
+          return &links;
+  return nullptr;
+}
+
 Groups::Groups(const std::vector<Axis> &mesh, const std::vector<int32_t> &axes,
                const Cluster &cluster)
     : cluster(cluster) {
@@ -58,17 +69,11 @@ Groups::Groups(const std::vector<Axis> &mesh, const std::vector<int32_t> &axes,
       farthest = i;
   for (int32_t axis : axes) {
     const Axis &of = mesh[size_t(axis)];
-    auto found = std::find_if(cluster.axisLevels.begin(), cluster.axisLevels.end(),
-                              [&](const auto &entry) { return entry.first == of.name; });
     if (of.size == 1)
       continue;
-    isNamed |= found != cluster.axisLevels.end();
-    if (found == cluster.axisLevels.end())
-      named = std::max(named, farthest);
-    else
-      for (size_t i = named; i < cluster.levels.size(); ++i)
-        if (cluster.levels[i].name == found->second)
-          named = i;
+    const LinkLevel *links = linksNamedFor(of, cluster);
+    isNamed |= links != nullptr;
+    named = std::max(named, links ? size_t(links - cluster.levels.data()) : farthest);
   }
   if (!isNamed)
     return;
@@ -159,11 +164,15 @@ double Groups::hierarchical(double bytes, int64_t times) const {
   for (const Level &level : levels) {
     if (level.fan == 1)
       continue;
-    // All members of a part have an equal share of what the part exchanges.
+    // All members of a part have an equal share of what the part exchanges, which takes the links
+    // of the levels between, too, but for the nearest.
     double part = double(times) * bytes * double(level.fan - 1) / double(level.fan);
-    seconds += double(times * (level.fan - 1)) * level.links->latency +
-               std::max(part / (double(level.inside) * level.own),
-                        double(level.crossing) * part / level.shared);
+    double each = part / double(level.inside), longest = 0;
+    for (const Level *over = levels.data(); over <= &level; ++over)
+      if (over == &level || over != &levels.front())
+        longest = std::max({longest, each / over->own,
+                            double(over->crossing * over->inside) * each / over->shared});
+    seconds += double(times * (level.fan - 1)) * level.links->latency + longest;
   }
   return seconds;
 }
@@ -171,7 +180,7 @@ double Groups::hierarchical(double bytes, int64_t times) const {
 double Groups::pairwise(double bytes) const {
   double latency = 0, longest = 0;
   for (const Level &level : levels) {
-    if (level.hops == 0)
+    if (level.hops == 0 && (level.crossing == 0 || &level == &levels.front()))
       continue;
     latency += double(level.hops) * level.links->latency;
     double own = bytes * double(groupSize - level.inside) / double(groupSize) / level.own;
@@ -230,6 +239,8 @@ double Groups::seconds(CollectiveKind kind, double bytes, Remarks &remarks) cons
 
 double cost::secondsOfTransfer(const std::vector<Axis> &mesh, int32_t axis, int64_t from,
                                int64_t to, double bytes, const Cluster &cluster) {
+  if (const LinkLevel *links = linksNamedFor(mesh[size_t(axis)], cluster))
+    return bytes > 0 ? links->latency + links->secondsOf(bytes) : 0;
   int64_t stride = 1;
   for (size_t i = mesh.size(); i-- > size_t(axis) + 1;)
     stride *= mesh[i].size;

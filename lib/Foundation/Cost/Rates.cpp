@@ -48,6 +48,15 @@ static Measured measuredOf(Shape::Kind kind, const Device &device) {
   return {device.gemmPoints, "products", true};
 }
 
+/// What a measured kernel takes, relative to the formula.
+static double shareOf(const GemmPoint &point, bool isTiled, double rate, const Device &device) {
+  Shape shape;
+  shape.batch = point.batch, shape.m = point.m, shape.n = point.n, shape.k = point.k;
+  double flops =
+      point.each * double(point.batch) * double(point.m) * double(point.n) * double(point.k);
+  return point.seconds / (isTiled ? productSeconds(shape, flops, rate, device) : flops / rate);
+}
+
 /// What measured kernels take, relative to the formula: that of the same shape, else a mean of
 /// all, weighted by how near they are in the logarithms of their sizes.
 static double measuredShare(const Shape &shape, double flops, Arithmetic arithmetic, double rate,
@@ -67,12 +76,7 @@ static double measuredShare(const Shape &shape, double flops, Arithmetic arithme
   for (const GemmPoint &point : measured.points) {
     if (point.arithmetic != arithmetic)
       continue;
-    Shape of;
-    of.batch = point.batch, of.m = point.m, of.n = point.n, of.k = point.k;
-    double pointFlops =
-        point.each * double(point.batch) * double(point.m) * double(point.n) * double(point.k);
-    double share = point.seconds / (measured.isTiled ? productSeconds(of, pointFlops, rate, device)
-                                                     : pointFlops / rate);
+    double share = shareOf(point, measured.isTiled, rate, device);
     std::array<double, 5> sizes =
         logs(double(point.batch), double(point.m), double(point.n), double(point.k), point.each);
     double distance = 0;
@@ -145,4 +149,35 @@ int64_t cost::timeOf(const Work &work, const Device &device, Remarks &remarks) {
   }
   double moving = secondsOfBytes(double(work.bytesRead + work.bytesWritten), device);
   return picosecondsOf(std::max(computing, moving) + double(work.launches) * device.gapSeconds);
+}
+
+/// Of the points of each type of numbers the one that is fastest for its size.
+static std::vector<GemmPoint> fastestPoints(const std::vector<GemmPoint> &points, bool isTiled,
+                                            double ComputeRate::*sustained, const Device &device) {
+  std::map<Arithmetic, std::pair<double, GemmPoint>> least;
+  for (const GemmPoint &point : points) {
+    const ComputeRate &rate = device.rates[size_t(point.arithmetic)];
+    double share = shareOf(point, isTiled, rate.flops * rate.*sustained, device);
+    auto [found, isNew] = least.try_emplace(point.arithmetic, share, point);
+    if (!isNew && share < found->second.first)
+      found->second = {share, point};
+  }
+  std::vector<GemmPoint> result;
+  for (const auto &[arithmetic, best] : least)
+    result.push_back(best.second);
+  return result;
+}
+
+Device cost::fastestOf(Device device) {
+  device.gemmPoints = fastestPoints(device.gemmPoints, true, &ComputeRate::sustained, device);
+  device.convPoints = fastestPoints(device.convPoints, true, &ComputeRate::sustained, device);
+  device.attentionPoints =
+      fastestPoints(device.attentionPoints, false, &ComputeRate::attentionSustained, device);
+  std::vector<StreamPoint> &streams = device.streamPoints;
+  if (!streams.empty())
+    streams = {*std::min_element(streams.begin(), streams.end(),
+                                 [](const StreamPoint &a, const StreamPoint &b) {
+                                   return a.seconds * b.bytes < b.seconds * a.bytes;
+                                 })};
+  return device;
 }

@@ -214,7 +214,9 @@ private:
   bool begin(size_t number, Player &player, const Part &part) {
     player.hasBegun = true;
     player.entry = 0;
-    player.start = player.compute;
+    // Sums begin beside what computes, when those before them are over.
+    player.start = part.what == Part::What::Sum ? std::max(player.network, player.actionStart)
+                                                : player.compute;
     if (part.what == Part::What::Act) {
       int64_t there = arrival(number, part.action);
       if (there < 0) {
@@ -325,19 +327,19 @@ private:
         }
       }
     }
-    if (options.events && player.compute > player.start)
-      note(number, player, part);
+    int64_t end = part.what == Part::What::Sum ? player.network : player.compute;
+    if (options.events && end > player.start)
+      note(number, player, part, end);
     ++player.part;
     player.hasBegun = false;
   }
 
-  void note(size_t number, const Player &player, const Part &part) {
+  void note(size_t number, const Player &player, const Part &part, int64_t end) {
     std::string name = part.what == Part::What::Act   ? pipeline::nameOf(part.action)
                        : part.what == Part::What::Sum ? "sums of chunk "
                                                       : "update of chunk ";
     if (part.what != Part::What::Act)
       name += std::to_string(part.action.chunk);
-    int64_t end = part.what == Part::What::Sum ? player.network : player.compute;
     options.events->push_back({int64_t(number), player.start, end, name});
   }
 

@@ -23,7 +23,7 @@ public:
   /// B, whose W comes when it is asked for; the oldest first.
   bool backward(int32_t chunk) {
     int32_t microbatch = take(Kind::Backward, chunk);
-    if (microbatch >= 0)
+    if (microbatch >= 0 && microbatch < written)
       pending.push_back({Kind::Weight, chunk, microbatch});
     return microbatch >= 0;
   }

@@ -10,7 +10,8 @@ using namespace weft;
 using namespace weft::planner;
 using runtime::CollectiveKind;
 
-Bounds::Pass Bounds::priceOf(const std::vector<cost::Item> &items, bool isOfWeights) {
+Bounds::Pass Bounds::priceOf(const std::vector<cost::Item> &items, bool isOfWeights,
+                             const Device &device) {
   Pass pass;
   cost::Remarks remarks;
   for (const cost::Item &item : items) {
@@ -20,10 +21,10 @@ Bounds::Pass Bounds::priceOf(const std::vector<cost::Item> &items, bool isOfWeig
       (item.purpose == cost::Purpose::Accumulation         ? pass.accumulation
        : item.work.shape.kind == cost::Shape::Kind::Stream ? pass.stream
                                                            : pass.work) +=
-          item.count * cost::timeOf(item.work, cluster.device, remarks);
+          item.count * cost::timeOf(item.work, device, remarks);
     else if (item.communication.role == cost::Role::GradientSum)
-      pass.partAccumulation += item.count * cost::timeOf(accumulationOf(item.communication.bytes),
-                                                         cluster.device, remarks);
+      pass.partAccumulation +=
+          item.count * cost::timeOf(accumulationOf(item.communication.bytes), fastest, remarks);
     else if (item.communication.role == cost::Role::Exposed)
       pass.sent[{item.communication.kind, item.communication.bytes}] += item.count;
   }
@@ -33,17 +34,21 @@ Bounds::Pass Bounds::priceOf(const std::vector<cost::Item> &items, bool isOfWeig
 const Bounds::Priced &Bounds::pricedOf(const ModelAccount &model) {
   auto [found, isNew] = priced.try_emplace(&model);
   if (isNew) {
-    auto price = [&](const Share &share) {
-      return Passes{priceOf(share.forward, false), priceOf(share.backward, false),
-                    priceOf(share.backward, true)};
+    auto passesOn = [&](const Device &device, const Share &share) {
+      return Passes{priceOf(share.forward, false, device), priceOf(share.backward, false, device),
+                    priceOf(share.backward, true, device)};
     };
-    found->second = {price(model.before), price(model.block), price(model.behind), sharedOf(model)};
+    auto partsOn = [&](const Device &device) {
+      return Parts{passesOn(device, model.before), passesOn(device, model.block),
+                   passesOn(device, model.behind)};
+    };
+    found->second = {partsOn(cluster.device), partsOn(fastest), sharedOf(model)};
   }
   return found->second;
 }
 
 Assembly Bounds::assemblyOf(const ModelAccount &model) {
-  const Priced &all = pricedOf(model);
+  const Parts &all = pricedOf(model).whole;
   auto work = [](const Passes &passes) {
     return double(passes.forward.work + passes.backward.work + passes.weight.work +
                   passes.forward.stream + passes.backward.stream + passes.weight.stream +
@@ -174,7 +179,8 @@ int64_t Bounds::time(const Layout &layout, const Known &known) {
 /// Which stage gets which blocks is not known. One has its even share, and where stages have one
 /// chunk, a microbatch of what the others have comes before and behind its own, but for gradients
 /// of weights, which a schedule may put off. Rounded down, as shares are.
-int64_t Bounds::timeOfOther(const Priced &all, const Layout &layout, const Known &known) {
+int64_t Bounds::timeOfOther(const Priced &priced, const Layout &layout, const Known &known) {
+  const Parts &all = known.times > 1 || known.streamTimes > 1 ? priced.divisible : priced.whole;
   auto sumOf = [&](Pass Passes::*pass) {
     return timeOf(all.before.*pass, layout, known) +
            known.model->blocks * timeOf(all.block.*pass, layout, known) +
@@ -188,12 +194,13 @@ int64_t Bounds::timeOfOther(const Priced &all, const Layout &layout, const Known
                   microbatches * (chain + sumOf(&Passes::weight)) / stages);
 }
 
-int64_t Bounds::timeOfOwn(const Priced &all, const Layout &layout, const Known &known) {
+int64_t Bounds::timeOfOwn(const Priced &priced, const Layout &layout, const Known &known) {
   const ModelAccount &model = *known.model;
+  const Parts &all = priced.whole;
   Times before = timesOf(model.before, all.before, layout, known),
         block = timesOf(model.block, all.block, layout, known),
         behind = timesOf(model.behind, all.behind, layout, known),
-        shared = timesOf(all.shared, {}, layout, known);
+        shared = timesOf(priced.shared, {}, layout, known);
   int64_t stages = layout.size(Role::Stages), microbatches = layout.microbatches;
   const std::vector<int64_t> &counts = countsOf(model, layout);
   const Order &order = orderOf(layout);
@@ -225,7 +232,7 @@ int64_t Bounds::timeOfOwn(const Priced &all, const Layout &layout, const Known &
     if (isLast)
       add(behind, model.behind, 1);
     if (isLast && order.place.front() != order.place.back())
-      add(shared, all.shared, 1);
+      add(shared, priced.shared, 1);
     filled += here.forward;
     emptied += here.backward;
     stage.each += here.forward + here.backward;

@@ -25,7 +25,8 @@ struct Known {
 
 class Bounds {
 public:
-  Bounds(const Cluster &cluster, const Options &options) : cluster(cluster), options(options) {}
+  Bounds(const Cluster &cluster, const Options &options)
+      : cluster(cluster), options(options), fastest(cost::fastestOf(cluster.device)) {}
 
   /// Picoseconds.
   int64_t time(const Layout &layout, const Known &known);
@@ -48,19 +49,24 @@ private:
   struct Pass {
     int64_t work = 0, stream = 0; // the latter: that is no product
     int64_t accumulation = 0;     // of gradients, on one device
-    int64_t partAccumulation = 0; // the same of one who has a part of each, times the parts
+    int64_t partAccumulation = 0; // at least that of one who has a part of each, times the parts
     std::map<std::pair<runtime::CollectiveKind, int64_t>, int64_t> sent;
   };
   struct Passes {
     Pass forward, backward, weight;
   };
-  struct Priced {
+  struct Parts {
     Passes before, block, behind;
+  };
+  struct Priced {
+    Parts whole;
+    /// On a device on which no part of a kernel takes less than its part of the time.
+    Parts divisible;
     Share shared; // sharedOf
   };
   const Priced &pricedOf(const ModelAccount &model);
   /// Of what is for gradients of weights, or of all else.
-  Pass priceOf(const std::vector<cost::Item> &items, bool isOfWeights);
+  Pass priceOf(const std::vector<cost::Item> &items, bool isOfWeights, const Device &device);
   static int64_t stateBytes(const Layout &layout,
                             const std::array<int64_t, cost::kStateClassCount> &whole);
   /// What a stage does in a step.
@@ -90,8 +96,8 @@ private:
   int64_t timeOf(const Messages &messages, const Layout &layout);
   /// For a layout of the group that the account is of.
   Times timesOf(const Share &share, const Passes &passes, const Layout &layout, const Known &known);
-  int64_t timeOfOwn(const Priced &all, const Layout &layout, const Known &known);
-  int64_t timeOfOther(const Priced &all, const Layout &layout, const Known &known);
+  int64_t timeOfOwn(const Priced &priced, const Layout &layout, const Known &known);
+  int64_t timeOfOther(const Priced &priced, const Layout &layout, const Known &known);
   int64_t updateTime(const Share &share, const Layout &layout);
   int64_t exchangeTime(const Share &share, const Layout &layout);
   /// Of sums that so many shares together have messages for.
@@ -100,6 +106,7 @@ private:
 
   const Cluster &cluster;
   const Options &options;
+  const Device fastest;
   std::map<const ModelAccount *, Priced> priced;
   using Grid = std::pair<std::array<int64_t, kRoleCount>, std::array<Role, kRoleCount>>;
   /// Of the groups over one axis of a grid.

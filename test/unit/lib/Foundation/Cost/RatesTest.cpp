@@ -35,6 +35,41 @@ double secondsOf(const Cluster &cluster, const std::vector<Axis> &mesh,
   return seconds;
 }
 
+TEST(FastestOf, HasNoPartFasterThanItsPart) {
+  Device device = nodes().device;
+  device.streamPoints = {{1e5, 2e-6}, {1e6, 1e-5}, {1e7, 1e-2}};
+  device.gemmPoints = {{Arithmetic::F32, 1, 64, 64, 64, 1e-5},
+                       {Arithmetic::F32, 1, 512, 512, 512, 1e-3},
+                       {Arithmetic::BF16, 1, 512, 512, 512, 1e-4}};
+  Device fastest = fastestOf(device);
+  ASSERT_EQ(fastest.streamPoints.size(), 1u);
+  EXPECT_EQ(fastest.streamPoints[0].bytes, 1e6);
+  ASSERT_EQ(fastest.gemmPoints.size(), 2u);
+  EXPECT_EQ(fastest.gemmPoints[0].m, 512); // 3.7 ps a product of numbers, against 38 ps
+  Remarks remarks;
+  auto time = [&](const Device &on, Shape::Kind kind, int64_t size) {
+    Work work;
+    work.shape.kind = kind;
+    work.shape.m = work.shape.n = work.shape.k = size;
+    work.launches = 1;
+    if (kind == Shape::Kind::Stream)
+      work.bytesRead = size;
+    else
+      work.flops = 2 * size * size * size;
+    return timeOf(work, on, remarks);
+  };
+  for (int64_t bytes = 1 << 10; bytes < 1 << 26; bytes *= 2) {
+    EXPECT_LE(time(fastest, Shape::Kind::Stream, bytes), time(device, Shape::Kind::Stream, bytes));
+    EXPECT_LE(time(fastest, Shape::Kind::Stream, bytes),
+              2 * time(device, Shape::Kind::Stream, bytes / 2) + 2);
+  }
+  for (int64_t size = 32; size < 2048; size *= 2) {
+    EXPECT_LE(time(fastest, Shape::Kind::Gemm, size), time(device, Shape::Kind::Gemm, size));
+    EXPECT_LE(time(fastest, Shape::Kind::Gemm, size),
+              8 * time(device, Shape::Kind::Gemm, size / 2) + 8);
+  }
+}
+
 TEST(Groups, WithinANode) {
   // A ring: 6 steps, 3/2 of the bytes.
   EXPECT_NEAR(secondsOf(nodes(), kMesh, {1}, CollectiveKind::AllReduce, 4e6),
@@ -69,6 +104,35 @@ TEST(Groups, OverTwoLevels) {
   // Half of what four members have goes to the other node: 16e6 bytes.
   EXPECT_NEAR(secondsOf(nodes(), kMesh, {0, 1}, CollectiveKind::AllToAll, 8e6),
               5e-6 + 6e-6 + 1e-5 + 16e6 / 2e8, 1e-12);
+}
+
+TEST(Groups, WhatGoesFarTakesTheLinksBetween) {
+  // Nodes of four that share 100 MB/s, two of them in a rack: the four groups of two leave the node
+  // by these links, whatever the racks are joined by.
+  Cluster racks = nodes();
+  LinkLevel middle = racks.levels[1];
+  middle.name = "middle", middle.devices = 8, middle.sharedBandwidth = 1e8;
+  racks.levels[1].sharedBandwidth = 0;
+  racks.levels.insert(racks.levels.begin() + 1, middle);
+  const std::vector<Axis> mesh = {{"dp", 2}, {"tp", 8}};
+  EXPECT_NEAR(secondsOf(racks, mesh, {0}, CollectiveKind::AllReduce, 4e6),
+              5e-6 + 2e-5 + 4 * 4e6 / 1e8, 1e-12);
+  EXPECT_NEAR(secondsOf(racks, mesh, {0}, CollectiveKind::AllToAll, 4e6),
+              5e-6 + 1e-5 + 4 * 2e6 / 1e8, 1e-12);
+}
+
+TEST(Groups, ANameIsThatOfAnAxissParts) {
+  Cluster named = nodes();
+  named.axisLevels = {{"dp", "outer"}};
+  EXPECT_DOUBLE_EQ(
+      secondsOf(named, {{"dp.0", 2}, {"dp.1", 2}}, {0, 1}, CollectiveKind::AllReduce, 4e6),
+      secondsOf(named, {{"dp", 4}}, {0}, CollectiveKind::AllReduce, 4e6));
+  EXPECT_GT(secondsOf(named, {{"dp", 4}}, {0}, CollectiveKind::AllReduce, 4e6),
+            secondsOf(named, {{"dpx", 4}}, {0}, CollectiveKind::AllReduce, 4e6));
+  // Stages hand on over the links that are named, too.
+  named.axisLevels = {{"pp", "outer"}};
+  EXPECT_DOUBLE_EQ(secondsOfTransfer({{"pp", 2}}, 0, 0, 1, 1e6, named), 1e-5 + 1e6 / 1e8);
+  EXPECT_DOUBLE_EQ(secondsOfTransfer({{"pp", 2}}, 0, 0, 1, 1e6, nodes()), 1e-6 + 1e6 / 1e9);
 }
 
 TEST(Groups, WhichAxisIsInsideIsTheOrderOfTheMesh) {

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ctime>
 
 using namespace weft;
@@ -316,6 +317,26 @@ Cluster levels() {
   cluster.levels.push_back(outer);
   cluster.device.hostSeconds = 9e-12;
   return cluster;
+}
+
+TEST(SimulateStep, SumsAreAmongTheEvents) {
+  std::vector<Event> events;
+  Simulation options;
+  options.events = &events;
+  predict(rich(2, 1, 4, 2, 2), levels(), options);
+  for (int chunk : {0, 1}) {
+    std::string number = std::to_string(chunk);
+    auto sums = std::find_if(events.begin(), events.end(), [&](const Event &event) {
+      return event.name == "sums of chunk " + number;
+    });
+    auto update = std::find_if(events.begin(), events.end(), [&](const Event &event) {
+      return event.name == "update of chunk " + number;
+    });
+    ASSERT_NE(sums, events.end());
+    ASSERT_NE(update, events.end());
+    EXPECT_LT(sums->start, sums->end);
+    EXPECT_EQ(sums->end, update->start);
+  }
 }
 
 TEST(SimulateStep, RanksOneByOneAreTheSame) {
