@@ -9,11 +9,12 @@
 // - it does not block: the rank's thread issues the commands of all streams,
 //   and each stream has a thread that runs them when their turn has come;
 // - it tells of failures when they happen, which is after `issue`.
-// And it is strict: memory that the host moves while a program runs, which a
+// And it is strict: memory that the host moves while a stream works, which a
 // device may not have to allow, ends the test.
 #include "device/Devices.h"
 #include "device/host/HostDevice.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -129,6 +130,7 @@ private:
     void push(Task task) {
       {
         std::lock_guard<std::mutex> guard(mutex);
+        due += task.kind < Task::Tell;
         tasks.push_back(std::move(task));
       }
       changed.notify_one();
@@ -142,6 +144,7 @@ private:
     }
     void start() {
       tasks.clear();
+      due = 0;
       thread.post([](void *self) { static_cast<Stream *>(self)->work(); }, this);
     }
     void work() {
@@ -152,14 +155,18 @@ private:
           task.reached->store(true);
           continue;
         }
-        if (status.ok() && (device.stopping.load() || device.options.world->aborted()))
-          status = World::stopped();
-        if (!status.ok())
-          continue;
-        status = device.run(number, task);
-        if (!status.ok())
-          device.options.failures->commandFailed(task.place, status);
+        work(task);
+        --due;
       }
+    }
+    void work(const Task &task) {
+      if (status.ok() && (device.stopping.load() || device.options.world->aborted()))
+        status = World::stopped();
+      if (!status.ok())
+        return;
+      status = device.run(number, task);
+      if (!status.ok())
+        device.options.failures->commandFailed(task.place, status);
     }
 
     FarDevice &device;
@@ -167,6 +174,7 @@ private:
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Task> tasks;
+    std::atomic<int> due{0}; // tasks that are not done
     Status status;
     Worker thread;
   };
@@ -187,8 +195,8 @@ private:
   /// While one exists the arena can be touched.
   struct Access {
     explicit Access(FarDevice &device) : device(device) {
-      if (device.running > 0 && !isStreamThread)
-        misused("memory is moved while a program runs");
+      if (device.running > 0 && !isStreamThread && device.isAtWork())
+        misused("memory is moved while a stream works");
       std::lock_guard<std::mutex> guard(device.mutex);
       if (device.users++ == 0)
         device.protect(PROT_READ | PROT_WRITE);
@@ -200,6 +208,10 @@ private:
     }
     FarDevice &device;
   };
+  bool isAtWork() const {
+    return std::any_of(streams.begin(), streams.end(),
+                       [](const auto &stream) { return stream->due > 0; });
+  }
   void protect(int how) {
     if (mprotect(arena, bytes, how) != 0)
       misused("mprotect failed");
