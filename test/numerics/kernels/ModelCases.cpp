@@ -95,6 +95,18 @@ func.func @mlp(%x: tensor<9x40xf32>, %w: tensor<40x30xf32>) -> tensor<9x30xf32> 
   return %s : tensor<9x30xf32>
 })",
       {});
+  add("the tail of gelu, a hundredth of whose operand has more than its digits", R"(
+func.func @tail(%x: tensor<3x50xf32>) -> (tensor<3x50xf32>, tensor<3x50xf32>) {
+  %c = nn.constant dense<100.0> : tensor<3x50xf32> : tensor<3x50xf32>
+  %e = nn.gelu %x : (tensor<3x50xf32>) -> tensor<3x50xf32>
+  %t = nn.gelu %x {tanh} : (tensor<3x50xf32>) -> tensor<3x50xf32>
+  %a = nn.mul %e, %c : (tensor<3x50xf32>, tensor<3x50xf32>) -> tensor<3x50xf32>
+  %b = nn.mul %t, %c : (tensor<3x50xf32>, tensor<3x50xf32>) -> tensor<3x50xf32>
+  %r = nn.add %x, %a : (tensor<3x50xf32>, tensor<3x50xf32>) -> tensor<3x50xf32>
+  %s = nn.add %x, %b : (tensor<3x50xf32>, tensor<3x50xf32>) -> tensor<3x50xf32>
+  return %r, %s : tensor<3x50xf32>, tensor<3x50xf32>
+})",
+      {{-12, -2}});
   add("a chain in bf16 rounds at every op", R"(
 func.func @rounding(%x: tensor<5x70xbf16>, %y: tensor<5x70xbf16>) -> tensor<5x70xbf16> {
   %a = nn.mul %x, %y : (tensor<5x70xbf16>, tensor<5x70xbf16>) -> tensor<5x70xbf16>
