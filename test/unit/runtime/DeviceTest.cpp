@@ -91,7 +91,7 @@ using Passed = std::vector<std::vector<uint64_t>>;
 Passed walk(const ProgramView &p, unsigned stream) {
   PreparedList list;
   for (const Command &command : p.Commands())
-    list.items.push_back({&command, nullptr, nullptr});
+    list.items.push_back({&command, nullptr, nullptr, {}});
   std::vector<uint64_t> records(1);
   Walker walker(p, list, stream, records);
   Passed passed;
