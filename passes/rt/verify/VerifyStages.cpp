@@ -88,11 +88,11 @@ private:
     return success();
   }
 
-  /// What all stages do over the same axes, one by one.
   static Type elementOf(CollectiveOp op) {
     return cast<MemRefType>(op.getSources().front().getType()).getElementType();
   }
 
+  /// What all stages do over the same axes, one by one.
   LogicalResult joinSums() {
     for (auto &[axes, lists] : sums)
       for (auto &list : lists)
