@@ -32,8 +32,9 @@ def NnSimplify : Pass<"nn-simplify"> {
     **Ensures** the same values from fewer ops: transposes become labels of the
     contraction that reads or makes them; a reshape that only adds or drops dims of
     size 1, or a broadcast, moves behind elementwise ops, which then compute on
-    fewer elements; factors of one and added zeros go; what folds folds. Exact: no
-    arithmetic is reassociated.
+    fewer elements; factors of one and added zeros go; what folds folds. Exact, but
+    for the sign of zero, of which an added zero says nothing: no arithmetic is
+    reassociated.
 
     Runs before idioms are raised, so that these meet one spelling, and after.
   }];
