@@ -45,6 +45,12 @@ public:
     b.launch({1, "take away"}, b.addKernel("reduce"), 4, 4, {b.view(wide), b.view(y)}, {}, 1);
   }
 
+  void runWith(const std::vector<float> &x) {
+    ASSERT_OK(open());
+    set("x", x);
+    ASSERT_OK(run());
+  }
+
   std::string first() {
     std::string text;
     Status status = firstNotFinite(*session, text);
@@ -57,19 +63,15 @@ std::vector<float> ones() { return std::vector<float>(8, 1); }
 
 TEST(NumberCheck, TellsNothingOfFiniteNumbers) {
   Chain chain(true);
-  ASSERT_OK(chain.open());
-  chain.set("x", ones());
-  ASSERT_OK(chain.run());
+  chain.runWith(ones());
   EXPECT_EQ(chain.first(), "");
 }
 
 TEST(NumberCheck, NamesWhoMadeTheFirstNan) {
   Chain chain(true);
-  ASSERT_OK(chain.open());
   std::vector<float> x = ones();
   x[5] = x[6] = 3e38F;
-  chain.set("x", x);
-  ASSERT_OK(chain.run());
+  chain.runWith(x);
   EXPECT_EQ(chain.first(), "rank 1: command 4 (launch of node 'take away') of 'p' made 2 of 4 "
                            "numbers NaN; before that, on rank 1: command 0 (launch of node 'grow') "
                            "of 'p' made 2 of 4 numbers infinite");
@@ -85,28 +87,22 @@ TEST(NumberCheck, NamesWhoMadeTheFirstNan) {
 
 TEST(NumberCheck, TellsWhatCameFromOutside) {
   Chain chain(true);
-  ASSERT_OK(chain.open());
   std::vector<float> x = ones();
   x[0] = NAN;
-  chain.set("x", x);
-  ASSERT_OK(chain.run());
+  chain.runWith(x);
   EXPECT_EQ(chain.first(), "rank 0: command 0 (launch of node 'grow') of 'p' wrote 1 of 4 numbers "
                            "NaN, having read such in 'x'");
   // An infinity may be meant.
   Chain infinite(true);
-  ASSERT_OK(infinite.open());
   x[0] = INFINITY;
-  infinite.set("x", x);
-  ASSERT_OK(infinite.run());
+  infinite.runWith(x);
   EXPECT_EQ(infinite.first(), "rank 0: command 4 (launch of node 'take away') of 'p' made 1 of 4 "
                               "numbers NaN");
 }
 
 TEST(NumberCheck, LooksAtNothingUnlessAsked) {
   Chain chain(false);
-  ASSERT_OK(chain.open());
-  chain.set("x", std::vector<float>(8, NAN));
-  ASSERT_OK(chain.run());
+  chain.runWith(std::vector<float>(8, NAN));
   EXPECT_EQ(chain.session->ranks[0]->numberCheck(), nullptr);
   EXPECT_EQ(chain.first(), "");
 }
@@ -123,11 +119,14 @@ TEST(NumberCheck, CountsInAllTypesAndViews) {
       {DType::F32, {0xFF7FFFFF, 0x80000000}, {0x7F800000}, {0xFFC00000}},
       {DType::BF16, {0x7F7F, 0x8000}, {0xFF80}, {0x7F81}},
       {DType::F16, {0xFBFF, 0x0001}, {0x7C00}, {0xFE00}},
+      {DType::I32, {0x7F800000, 0x7FC00000}, {}, {}},
   };
   for (const Case &one : cases) {
     SCOPED_TRACE(dtypeName(one.dtype));
     for (const auto &[bits, expected] :
          {std::pair(one.finite, std::string()), {one.infinite, "infinite"}, {one.nan, "NaN"}}) {
+      if (bits.empty())
+        continue;
       Harness h;
       h.options.check_numbers = 1;
       const int64_t width = dtypeBytes(one.dtype);
