@@ -102,7 +102,7 @@ void addWhat(FlagTable &flags, CommandLine &line) {
              line.pretend);
   flags.toggle("--check-numbers",
                "look at every number that a command writes; which command made the first NaN, and "
-               "what was infinite before, is told when a step fails, or at the end. Slow",
+               "what was infinite before, is told when a step fails, or at the end",
                line.checksNumbers);
   flags.toggle("--info", "describe the program", line.info);
   flags.toggle("--dump", "print all of its commands", line.dump);

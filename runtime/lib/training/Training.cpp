@@ -67,12 +67,11 @@ private:
       Progress progress(shows(), "saving the checkpoint");
       WEFT_TRY(writer->finish());
     }
-    WEFT_TRY(reportNumbers());
     reportMemory();
     reportTraffic();
-    if (!options.generation.wanted || stopped)
-      return log.fileStatus();
-    WEFT_TRY(generate());
+    if (options.generation.wanted && !stopped)
+      WEFT_TRY(generate());
+    WEFT_TRY(reportNumbers());
     return log.fileStatus();
   }
 
@@ -538,7 +537,7 @@ private:
     if (!found.empty())
       log.warning(found);
     else if (session.options.check_numbers)
-      log.note("all numbers are finite that were written in steps that count");
+      log.note("all numbers are finite that were written in runs that count");
     return {};
   }
 
