@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Comparisons.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <numeric>
 
 using namespace weft;
@@ -9,6 +11,37 @@ using namespace weft::choosing;
 using planner::Candidate;
 using planner::Layout;
 using planner::Role;
+
+/// The best of those that fit with as little recomputation as lets one fit.
+static std::optional<Candidate> leastRecomputed(const Problem &problem, planner::Space space,
+                                                planner::Unpriced &unpriced) {
+  std::vector<Recompute> allowed = space.allowedRecompute;
+  for (Recompute recompute : kUniformRecompute) {
+    if (!allowed.empty() && !llvm::is_contained(allowed, recompute))
+      continue;
+    space.allowedRecompute = {recompute};
+    planner::Options options = problem.options;
+    options.wanted = 1;
+    planner::Result found = problem.search(space, options, unpriced);
+    if (!found.best.empty())
+      return found.best.front();
+  }
+  return std::nullopt;
+}
+
+/// Of its kind the search may have left it out, or all of that, as none is among the best.
+static void noteOfKind(const Candidate &found, std::vector<Candidate> &kinds) {
+  auto seconds = [](const Candidate &candidate) { return candidate.prediction.picoseconds; };
+  auto known = llvm::find_if(kinds, [&](const Candidate &candidate) {
+    return planner::kindOf(candidate.layout) == planner::kindOf(found.layout);
+  });
+  if (known != kinds.end() && seconds(*known) <= seconds(found))
+    return;
+  if (known != kinds.end())
+    kinds.erase(known);
+  kinds.insert(
+      llvm::find_if(kinds, [&](const Candidate &c) { return seconds(c) > seconds(found); }), found);
+}
 
 void choosing::compareWithFolklore(const Problem &problem, Choice &choice) {
   const planner::Space &space = problem.space;
@@ -28,18 +61,10 @@ void choosing::compareWithFolklore(const Problem &problem, Choice &choice) {
       narrow.schedules = {"1f1b"};
       if (narrow.allowedZero.empty())
         narrow.allowedZero = {0, 1};
-      planner::Options options = problem.options;
-      options.wanted = 1;
-      planner::Result found = problem.search(narrow, options, choice.search.unpriced);
-      if (!found.best.empty())
-        choice.folklore = found.best.front();
+      choice.folklore = leastRecomputed(problem, narrow, choice.search.unpriced);
     }
-  // Of its kind the search may have left it out, as it is not among the best of all.
   if (choice.folklore)
-    for (Candidate &candidate : choice.search.kinds)
-      if (planner::kindOf(candidate.layout) == planner::kindOf(choice.folklore->layout) &&
-          choice.folklore->prediction.picoseconds < candidate.prediction.picoseconds)
-        candidate = *choice.folklore;
+    noteOfKind(*choice.folklore, choice.search.kinds);
 }
 
 void choosing::compareWithOneDevice(const Problem &problem, Choice &choice) {

@@ -111,7 +111,7 @@ private:
     std::string wrong;
     Compilation lead = compilation.clone();
     account::keepLeadProgram(lead.getModule());
-    LogicalResult shown = lead.inspectFusible([&](ModuleOp module) {
+    LogicalResult shown = std::move(lead).inspectFusible([&](ModuleOp module) {
       module.walk([&](Operation *op) {
         auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
         if (role && role.getValue() == nn::kRoleOptimizer)

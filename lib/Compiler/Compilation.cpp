@@ -101,27 +101,39 @@ FailureOr<int64_t> Compilation::measureMemory(llvm::function_ref<void(CompileOpt
   return emit::mostArenaBytes(copy.getModule());
 }
 
-LogicalResult Compilation::inspectWithin(llvm::function_ref<void(OpPassManager &)> build,
-                                         llvm::function_ref<void(ModuleOp)> inspect) {
-  Compilation copy = clone();
-  if (failed(copy.runTo(Phase::Staged))) {
-    broken = copy.broken;
+LogicalResult Compilation::showWithin(llvm::function_ref<void(OpPassManager &)> build,
+                                      llvm::function_ref<void(ModuleOp)> inspect) {
+  if (failed(runTo(Phase::Staged)))
     return failure();
-  }
-  if (failed(copy.runPasses(build))) {
+  if (failed(runPasses(build))) {
     blame(Phase::Local);
     return failure();
   }
-  inspect(copy.getModule());
+  inspect(getModule());
   return success();
+}
+
+LogicalResult Compilation::inspectWithin(llvm::function_ref<void(OpPassManager &)> build,
+                                         llvm::function_ref<void(ModuleOp)> inspect) {
+  Compilation copy = clone();
+  LogicalResult shown = copy.showWithin(build, inspect);
+  broken = copy.broken;
+  return shown;
 }
 
 LogicalResult Compilation::inspectPartitioned(llvm::function_ref<void(ModuleOp)> inspect) {
   return inspectWithin([&](OpPassManager &pm) { buildPartition(pm, options.phases); }, inspect);
 }
 
-LogicalResult Compilation::inspectFusible(llvm::function_ref<void(ModuleOp)> inspect) {
-  return inspectWithin(
-      [&](OpPassManager &pm) { buildFusible(pm, options.phases, /*mostMicrobatches=*/2); },
-      inspect);
+/// Two microbatches tell of all.
+static void buildShown(OpPassManager &pm, const PhaseOptions &options) {
+  buildFusible(pm, options, /*mostMicrobatches=*/2);
+}
+
+LogicalResult Compilation::inspectFusible(llvm::function_ref<void(ModuleOp)> inspect) & {
+  return inspectWithin([&](OpPassManager &pm) { buildShown(pm, options.phases); }, inspect);
+}
+
+LogicalResult Compilation::inspectFusible(llvm::function_ref<void(ModuleOp)> inspect) && {
+  return showWithin([&](OpPassManager &pm) { buildShown(pm, options.phases); }, inspect);
 }

@@ -70,6 +70,22 @@ private:
   OwnDiagnosticHandler handler;
 };
 
+/// Makes a sharded program one of another number of microbatches, of at least two as it was: the
+/// size of their axis in the mesh is all that tells.
+void setMicrobatches(ModuleOp module, int64_t microbatches) {
+  dist::MeshAttr from = dist::getMesh(module);
+  Mesh mesh = from.getValue();
+  for (Mesh::Axis &axis : mesh.axes)
+    if (axis.kind == AxisKind::Temporal)
+      axis.size = microbatches;
+  auto to = dist::MeshAttr::get(module.getContext(), mesh);
+  AttrTypeReplacer replacer;
+  replacer.addReplacement(
+      [&](dist::MeshAttr attr) { return attr == from ? Attribute(to) : Attribute(attr); });
+  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+}
+
 /// The extent of the batch, as dist-place finds it: by the name of a dimension, else the first of
 /// the first input.
 int64_t batchOf(func::FuncOp function) {
@@ -188,7 +204,8 @@ struct Sampler::Work {
   Group group;
   int64_t samples = 0;
   std::map<Size, const Made *> stepped;
-  std::map<Size, Made> *sharded = nullptr; ///< empty: to be made
+  std::map<Size, Made> *sharded = nullptr;    ///< empty: to be made
+  const std::map<Size, Made> *like = nullptr; ///< of fewer samples, split so; null: to be searched
   std::optional<Pair> pair;
   int64_t programs = 0;
   std::string error;
@@ -197,6 +214,17 @@ struct Sampler::Work {
 /// All at once, as the search for placements finds in a program what it found in one with fewer
 /// blocks.
 void Sampler::shard(Work &work) const {
+  if (work.like) {
+    for (const auto &[size, from] : *work.like) {
+      Made &made = work.sharded->emplace(size, Made{std::nullopt, from.error}).first->second;
+      if (!from.program)
+        continue;
+      made.program.emplace(from.program->clone());
+      made.program->options.phases.microbatches = wholeBatch / work.samples;
+      setMicrobatches(made.program->getModule(), wholeBatch / work.samples);
+    }
+    return;
+  }
   AxisSearchMemory memory;
   for (auto [size, from] : work.stepped)
     work.sharded->emplace(size, from->program ? shard(work, size, memory)
@@ -264,7 +292,7 @@ std::optional<Sample> Sampler::sample(Work &work, Size size) const {
   Compilation copy = from.program->clone();
   mark(copy.getModule(), work.group.recompute);
   std::optional<Sample> result;
-  LogicalResult shown = copy.inspectFusible([&](ModuleOp module) {
+  LogicalResult shown = std::move(copy).inspectFusible([&](ModuleOp module) {
     llvm::Expected<Sample> account = read(module, work.group, wholeBatch / work.samples, size);
     if (account)
       result = std::move(*account);
@@ -278,8 +306,6 @@ std::optional<Sample> Sampler::sample(Work &work, Size size) const {
 }
 
 void Sampler::compile(Work &work) const {
-  if (work.sharded->empty())
-    shard(work);
   Size size = fewerBlocks(work.group.recompute);
   std::optional<Sample> fewer = sample(work, size);
   std::optional<Sample> more = fewer && blockCount > 0 ? sample(work, size + 1) : fewer;
@@ -287,7 +313,9 @@ void Sampler::compile(Work &work) const {
     work.pair = {std::move(*fewer), std::move(*more)};
 }
 
-/// Compiles what is not known of a group, all numbers of samples at once.
+/// Compiles what is not known of a group, all numbers of samples at once. Weights are split as the
+/// first number, which divides the others, has them: what is sent for them, and what for samples,
+/// grows alike, and a line through two numbers is one of the same program.
 void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
   SmallVector<int64_t> unknown;
   llvm::copy_if(numbersOfSamples, std::back_inserter(unknown),
@@ -296,6 +324,9 @@ void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
     return;
   if (shardeds.size() + unknown.size() > kMostSharded)
     shardeds.clear();
+  const int64_t first = numbersOfSamples.front();
+  const std::map<Size, Made> &ofFirst = shardeds[{group.tensor, group.sequenceParallel, first}];
+  bool hasFirst = !hasStatistics && (!ofFirst.empty() || llvm::is_contained(unknown, first));
   std::vector<Work> all;
   for (int64_t samples : unknown) {
     Work &work = all.emplace_back();
@@ -304,11 +335,20 @@ void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
     work.sharded = &shardeds[{group.tensor, group.sequenceParallel, samples}];
     if (!work.sharded->empty())
       continue;
+    if (samples != first && hasFirst) {
+      work.like = &ofFirst;
+      continue;
+    }
     for (Size size : sizes())
       work.stepped[size] = &stepped(hasStatistics ? wholeBatch / samples : 1, size);
   }
   MLIRContext &context = imported.getContext();
   context.loadAllAvailableDialects(); // which threads must not do
+  for (bool isSearched : {true, false})
+    parallelForEach(&context, all, [&](Work &work) {
+      if (work.sharded->empty() && isSearched == !work.like)
+        shard(work);
+    });
   parallelForEach(&context, all, [&](Work &work) { compile(work); });
   for (Work &work : all) {
     programs += work.programs;

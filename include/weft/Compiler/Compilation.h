@@ -86,7 +86,9 @@ public:
   /// Shows a copy as it is before kernels are formed, with two microbatches if there are that many:
   /// the second does what all behind it do, the first begins sums that the others add to. Not of a
   /// program that is past `staged`.
-  mlir::LogicalResult inspectFusible(llvm::function_ref<void(mlir::ModuleOp)> inspect);
+  mlir::LogicalResult inspectFusible(llvm::function_ref<void(mlir::ModuleOp)> inspect) &;
+  /// The same of what is of no use behind it, without a copy.
+  mlir::LogicalResult inspectFusible(llvm::function_ref<void(mlir::ModuleOp)> inspect) &&;
 
   /// Compiles the kernels of a scheduled program and writes the executable.
   mlir::LogicalResult emitExecutable(const EmitOptions &emit);
@@ -111,6 +113,8 @@ private:
   mlir::LogicalResult runPasses(llvm::function_ref<void(mlir::OpPassManager &)> build);
   mlir::LogicalResult runNext();
   mlir::LogicalResult runLocal();
+  mlir::LogicalResult showWithin(llvm::function_ref<void(mlir::OpPassManager &)> build,
+                                 llvm::function_ref<void(mlir::ModuleOp)> inspect);
   mlir::LogicalResult inspectWithin(llvm::function_ref<void(mlir::OpPassManager &)> build,
                                     llvm::function_ref<void(mlir::ModuleOp)> inspect);
   /// Of a failure on the way to `failed`.

@@ -163,19 +163,22 @@ private:
     return best;
   }
 
-  /// The group with the least bound, if it is not above the threshold; of those without one the
-  /// first.
+  /// Of the groups whose bounds are not above the threshold, one that divides what is known by the
+  /// fewest devices, and of these the one with the least bound. Its own account says more of those
+  /// with more devices, about what they send above all, so that many of them need none.
   std::map<Group, std::vector<Layout>>::iterator nextGroup() {
     auto best = groups.end();
-    int64_t least = kNever;
+    std::pair<int64_t, int64_t> least;
     for (auto it = groups.begin(); it != groups.end(); ++it) {
+      auto from = nearest(it->first);
       int64_t bound = boundOfGroup(it->first, it->second);
-      if (bound >= least && best != groups.end())
+      std::pair<int64_t, int64_t> rank = {from ? from->second.times : 0, bound};
+      if (bound > threshold() || (best != groups.end() && rank >= least))
         continue;
-      least = bound;
+      least = rank;
       best = it;
     }
-    return best != groups.end() && least > threshold() ? groups.end() : best;
+    return best;
   }
 
   int64_t boundOfGroup(const Group &group, const std::vector<Layout> &layouts) {

@@ -11,6 +11,8 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <cmath>
+
 namespace weft::step {
 #define GEN_PASS_DEF_STEPSETPRECISION
 #include "passes/nn/step/Passes.h.inc"
@@ -246,14 +248,21 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     if (!matchPattern(constant, m_Constant(&numbers)))
       return false;
     const llvm::fltSemantics &semantics = cast<FloatType>(target).getFloatSemantics();
+    // Of those above it, some are rounded down to it.
+    double largest = APFloat::getLargest(semantics).convertToDouble();
     auto isTooLarge = [&](APFloat number) {
       bool lost;
       bool isFinite = number.isFinite();
       number.convert(semantics, APFloat::rmNearestTiesToEven, &lost);
       return isFinite && number.isInfinity();
     };
-    return numbers.isSplat() ? isTooLarge(numbers.getSplatValue<APFloat>())
-                             : llvm::any_of(numbers.getValues<APFloat>(), isTooLarge);
+    if (numbers.isSplat())
+      return isTooLarge(numbers.getSplatValue<APFloat>());
+    if (numbers.getElementType().isF32())
+      return llvm::any_of(numbers.getValues<float>(), [&](float number) {
+        return std::abs(number) > largest && isTooLarge(APFloat(number));
+      });
+    return llvm::any_of(numbers.getValues<APFloat>(), isTooLarge);
   }
 
   /// What they read was f32.
@@ -290,6 +299,26 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     return converted;
   }
 
+  /// The same of a table for bf16, by its bits: a table has millions.
+  static DenseElementsAttr inBFloat16(DenseFPElementsAttr table, bool &isOutOfRange) {
+    Type target = BFloat16Type::get(table.getContext());
+    std::vector<uint16_t> halves;
+    halves.reserve(size_t(table.getNumElements()));
+    for (float number : table.getValues<float>()) {
+      auto bits = llvm::bit_cast<uint32_t>(number);
+      // To nearest, of two as near the even one: the upper half of f32 is bf16.
+      auto half = uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+      bool isZero = (half & 0x7fff) == 0, isInfinite = (half & 0x7fff) == 0x7f80;
+      if (!std::isfinite(number) || isInfinite || (isZero && number != 0))
+        half = uint16_t(
+            inTarget(APFloat(number), target, isOutOfRange).bitcastToAPInt().getZExtValue());
+      halves.push_back(half);
+    }
+    return DenseElementsAttr::getFromRawBuffer(
+        table.getType().clone(target),
+        {reinterpret_cast<const char *>(halves.data()), halves.size() * sizeof(uint16_t)});
+  }
+
   /// Attributes that hold numbers of the op's own element type.
   Attribute inTarget(Location loc, Attribute attr, Type target) {
     bool isOutOfRange = false;
@@ -303,10 +332,13 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
   static Attribute convertNumbers(Attribute attr, Type target, bool &isOutOfRange) {
     if (auto number = dyn_cast<FloatAttr>(attr); number && number.getType().isF32())
       return FloatAttr::get(target, inTarget(number.getValue(), target, isOutOfRange));
-    if (auto dense = dyn_cast<DenseFPElementsAttr>(attr); dense && dense.getElementType().isF32())
+    if (auto dense = dyn_cast<DenseFPElementsAttr>(attr); dense && dense.getElementType().isF32()) {
+      if (target.isBF16() && !dense.isSplat())
+        return inBFloat16(dense, isOutOfRange);
       return dense.mapValues(target, [&](const APFloat &element) {
         return inTarget(element, target, isOutOfRange).bitcastToAPInt();
       });
+    }
     if (auto typeAttr = dyn_cast<TypeAttr>(attr);
         typeAttr && typeAttr.getValue().isF32() && target.isF64())
       return TypeAttr::get(target);

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <random>
+#include <set>
 
 using namespace weft;
 using namespace weft::planner;
@@ -30,10 +31,19 @@ public:
     isTied = draw(0, 1) == 1;
   }
 
+  MadeUp(std::mt19937_64 &random, int64_t mostTensor) : MadeUp(random) {
+    this->mostTensor = mostTensor;
+  }
+  /// The same model, of which nothing was asked.
+  MadeUp(const MadeUp &other)
+      : blocks(other.blocks), hidden(other.hidden), sequence(other.sequence),
+        vocabulary(other.vocabulary), mostTensor(other.mostTensor), isTied(other.isTied) {}
+
   int64_t blockCount() const { return blocks; }
 
   const ModelAccount *of(const Group &group, int64_t samples) override {
     ++asked;
+    groups.insert(group);
     auto [found, isNew] = known.try_emplace({group, samples});
     if (isNew && group.tensor <= mostTensor)
       found->second = std::make_unique<ModelAccount>(make(group, samples));
@@ -41,6 +51,7 @@ public:
   }
 
   int64_t asked = 0;
+  std::set<Group> groups; // asked for
 
 private:
   static Item product(int64_t m, int64_t n, int64_t k) {
@@ -249,6 +260,28 @@ Space spaceOf(const MadeUp &models, int64_t devices) {
   space.batch = 16;
   space.blocks = models.blockCount();
   return space;
+}
+
+/// Accounts take long to make. What two devices of a group send tells that many would send too much.
+TEST(Search, AsksOfFewDevicesFirst) {
+  std::mt19937_64 random(1);
+  Cluster cluster = clusterOf(random);
+  cluster.levels = {{"near", 4, 1e12, 1, 1e-7, 0}, {"far", 0, 1e8, 1, 1e-4, 0}};
+  auto isFar = [](const Group &group) { return group.tensor > 4; };
+  for (int seed = 0; seed < 8; ++seed) {
+    MadeUp models(random, /*mostTensor=*/16), same(models);
+    Space space = spaceOf(models, 16);
+    Options options;
+    options.deviceBytes = int64_t(1) << 50;
+    options.wanted = 4;
+    Result found = search(space, cluster, models, options);
+    EXPECT_TRUE(std::none_of(models.groups.begin(), models.groups.end(), isFar)) << seed;
+    options.isExhaustive = true;
+    Result slow = search(space, cluster, same, options);
+    EXPECT_TRUE(std::any_of(same.groups.begin(), same.groups.end(), isFar)) << seed;
+    ASSERT_FALSE(found.best.empty());
+    EXPECT_EQ(found.best.front().layout.text(), slow.best.front().layout.text());
+  }
 }
 
 TEST(Search, SaysWhatCannotBeSimulated) {
