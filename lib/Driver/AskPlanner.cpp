@@ -22,10 +22,6 @@ using planner::Role;
 
 namespace {
 
-bool isGiven(const Options &options, llvm::StringRef flag) {
-  return llvm::any_of(options.given, [&](const GivenFlag &given) { return given.flag == flag; });
-}
-
 std::string nameOfModel(const Options &options) {
   return llvm::sys::path::filename(options.model).str();
 }
@@ -72,7 +68,7 @@ int checkQuestion(ModuleOp program, const Options &options, const QuestionFlags 
                     " devices, which do not make the " + std::to_string(flags.devices) +
                     " of --devices; change one of them",
                 Usage);
-  if (isGiven(options, "--batch-axes"))
+  if (options.isGiven("--batch-axes"))
     return tell("--batch-axes names axes of a mesh, which is to be chosen; leave it out, or ask "
                 "about a mesh with --evaluate",
                 Usage);
@@ -80,7 +76,7 @@ int checkQuestion(ModuleOp program, const Options &options, const QuestionFlags 
     return tell(wrong, Usage);
   const std::string &schedule = options.compile.phases.schedule;
   std::string why;
-  if (!isGiven(options, "--schedule"))
+  if (!options.isGiven("--schedule"))
     return Ok;
   if (dist::requestOf(schedule) != dist::ScheduleRequest::Named)
     return tell("--schedule: plans are made for schedules that have names, which searched ones and "
@@ -93,15 +89,15 @@ int checkQuestion(ModuleOp program, const Options &options, const QuestionFlags 
 planner::Space limitsOf(const Options &options, const QuestionFlags &flags) {
   const PhaseOptions &phases = options.compile.phases;
   planner::Space limits;
-  if (isGiven(options, "--microbatches"))
+  if (options.isGiven("--microbatches"))
     limits.allowedMicrobatches = {phases.microbatches};
-  if (isGiven(options, "--zero"))
+  if (options.isGiven("--zero"))
     limits.allowedZero = {int64_t(phases.zero.stage)};
-  if (isGiven(options, "--schedule"))
+  if (options.isGiven("--schedule"))
     limits.schedules = {phases.schedule};
-  if (isGiven(options, "--sequence-parallel"))
+  if (options.isGiven("--sequence-parallel"))
     limits.allowedSequenceParallel = {phases.sequenceParallel};
-  if (isGiven(options, "--recompute") && llvm::is_contained(kUniformRecompute, phases.recompute))
+  if (options.isGiven("--recompute") && llvm::is_contained(kUniformRecompute, phases.recompute))
     limits.allowedRecompute = {phases.recompute};
   for (size_t role = 0; role < planner::kRoleCount; ++role) {
     if (auto fixed = flags.fixed.find(planner::nameOf(Role(role))); fixed != flags.fixed.end())

@@ -38,7 +38,7 @@ std::string checkExplain(const Options &options) {
 /// Two documents on the standard output are none.
 std::string checkStandardOutput(const Options &options) {
   bool prints = options.until < Phase::Executable && !options.dryRun &&
-                (options.output == Options().output || options.output == "-");
+                (!options.isGiven("-o") || options.output == "-");
   std::string first;
   for (auto [flag, isPrinted] :
        {std::pair<const char *, bool>{"--explain", options.explain != Explain::No},
@@ -59,21 +59,18 @@ std::string checkStandardOutput(const Options &options) {
 
 /// Whether the planner is asked, and can be.
 std::string checkAuto(const Options &options) {
-  auto isGiven = [&](llvm::StringRef flag) {
-    return llvm::any_of(options.given, [&](const GivenFlag &given) { return given.flag == flag; });
-  };
   if (!options.isAuto) {
     for (const GivenFlag &given : options.given)
       if (isOfQuestion(given.flag))
         return given.flag + " is for the planner: give --auto, too, or leave it out";
     return "";
   }
-  if (isGiven("--mesh") || options.isOneProcess)
+  if (options.isGiven("--mesh") || options.isOneProcess)
     return "--auto chooses the mesh, and --mesh is given; leave one out, or settle axes with "
            "--fix dp=2";
   if (!isModelFile(options.model))
     return "--auto plans for a model (*.onnx); '" + options.model + "' is none";
-  if (!isGiven("--cluster"))
+  if (!options.isGiven("--cluster"))
     return "--auto needs --cluster: devices and links to plan for";
   return "";
 }
@@ -99,6 +96,10 @@ std::string weft::driver::checkProgram(const Options &options) {
   if (std::string wrong = checkBatchAxes(options.compile.phases); !wrong.empty())
     return wrong;
   return checkTraining(options);
+}
+
+bool Options::isGiven(llvm::StringRef flag) const {
+  return llvm::any_of(given, [&](const GivenFlag &one) { return one.flag == flag; });
 }
 
 std::string weft::driver::checkOptions(const Options &options, bool resumes) {

@@ -58,7 +58,7 @@ private:
         return code;
     if (int code = prepare(*compilation, arguments, options, program))
       return code;
-    if (std::string wrong = checkStages(options); first == Phase::Import && !wrong.empty())
+    if (std::string wrong = checkStages(options); first < Phase::Sharded && !wrong.empty())
       return tell(wrong, Usage);
     if (!options.writeDevices.empty())
       model = compilation->getModule().clone();

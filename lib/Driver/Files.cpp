@@ -29,7 +29,7 @@ std::vector<std::string> driver::inputFiles(const Options &options) {
 
 static Outputs outputsOf(const Options &options) {
   Outputs outputs;
-  bool printsText = options.until != Phase::Executable && options.output != Options().output;
+  bool printsText = options.until != Phase::Executable && options.isGiven("-o");
   if (makesExecutable(options) || (printsText && !options.dryRun))
     outputs.push_back({"-o", options.output});
   if (makesExecutable(options) && options.copyWeights)

@@ -40,7 +40,7 @@ communication. Look first, with --explain and --dry-run:
 constexpr const char *kEnd =
     "Exit codes: 0 ok, 1 wrong input, 2 wrong command line, 5 does not fit, 70 our bug.\n";
 
-constexpr int64_t kMostThreads = 65536, kMostOptimization = 3;
+constexpr int64_t kMostThreads = runtime::kMaxThreadsPerRank, kMostOptimization = 3;
 
 std::optional<int64_t> parseBytes(llvm::StringRef text) {
   int64_t factor = 1;
@@ -149,14 +149,12 @@ std::string takePhase(const std::string &text, Phase &target) {
 
 std::string takeExplain(const std::string &text, Options &options) {
   options.explain = text == "json" ? Explain::Json : text == "full" ? Explain::Full : Explain::Text;
+  options.explainNodes = options.explain == Explain::Text ? text : "";
   std::string why;
-  if (text.empty() || options.explain != Explain::Text)
+  if (llvm::Regex(options.explainNodes).isValid(why) || options.explainNodes.empty())
     return "";
-  if (!llvm::Regex(text).isValid(why))
-    return "takes json, full or a regular expression for names of nodes; '" + text +
-           "' is none: " + why;
-  options.explainNodes = text;
-  return "";
+  return "takes json, full or a regular expression for names of nodes; '" + text +
+         "' is none: " + why;
 }
 
 std::vector<std::string> scheduleNames() {
@@ -247,7 +245,7 @@ void addMesh(FlagTable &flags, ActsTable &acts, Options &options) {
               "communication. none: one process, whatever the model's device configuration is",
               [&options](const std::string &text) -> std::string {
                 options.isOneProcess = text == "none";
-                return text == "none" ? "" : takeMesh(text, options.compile.phases.mesh);
+                return takeMesh(text, options.compile.phases.mesh);
               }));
 }
 
@@ -502,11 +500,12 @@ void weft::driver::addProgramFlags(FlagTable &flags, ActsTable &acts, Options &o
 
 std::string weft::driver::takeMesh(const std::string &text, Mesh &target) {
   std::string why;
-  std::optional<Mesh> mesh = Mesh::parse(text, &why);
+  std::optional<Mesh> mesh = text == "none" ? Mesh() : Mesh::parse(text, &why);
   if (!mesh)
     return "'" + text + "': " + why;
   target = std::move(*mesh);
-  return target.axes.empty() ? "wants AXIS=N,..., such as dp=2,tp=2, not '" + text + "'" : "";
+  bool isWrong = target.axes.empty() && text != "none";
+  return isWrong ? "wants AXIS=N,..., such as dp=2,tp=2, not '" + text + "'" : "";
 }
 
 llvm::Error weft::driver::readFiles(Options &options, Phase reached) {

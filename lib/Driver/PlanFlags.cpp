@@ -79,7 +79,7 @@ FlagTable tableFor(PlanOptions &options) {
               [&options](const std::string &text) -> std::string {
                 options.layout = text;
                 options.program.isOneProcess = text == "none";
-                return text == "none" ? "" : takeMesh(text, options.program.compile.phases.mesh);
+                return takeMesh(text, options.program.compile.phases.mesh);
               });
   flags.text("--plan", "FILE",
              "what a plan says: its mesh is that of --evaluate, and the rest as flags",

@@ -115,7 +115,7 @@ int Report::showSchedule(const Compilation &compilation) {
 int Report::printProgram(const Compilation &compilation) {
   if (options.dryRun)
     return Ok;
-  if (options.output != Options().output && options.output != "-")
+  if (options.isGiven("-o") && options.output != "-")
     return printInto(compilation.getModule(), options.output);
   weft::printProgram(compilation.getModule(), llvm::outs());
   return Ok;

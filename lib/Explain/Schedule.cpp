@@ -345,7 +345,8 @@ static void collectPrograms(ModuleOp module, std::optional<size_t> stage, const 
       program.moved = std::move(moved.moved);
       program.arena = moved.arena;
     }
-    if (moved.units != 0) {
+    // Of the program's first input, which an early stage has.
+    if (program.units == 0) {
       program.units = moved.units;
       program.unit = moved.unit;
     }

@@ -89,7 +89,7 @@ SmallVector<UnitDim> CpuTiler::tileUnits() {
       other = found;
     elements.storage.erase(nest.values[0]);
   }
-  const LoopNest &nest = tiling.nests[0];
+  const LoopNest &nest = resultNests().front();
   unsigned last = nest.groups.size() - 1;
   if (!other || nest.box[*other].width < 2 * side)
     return {};

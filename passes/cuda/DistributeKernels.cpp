@@ -37,9 +37,6 @@ namespace {
 /// there are more, so that what all of its elements need is computed less often.
 constexpr int64_t kFlatThreads = 256, kFlatBlocks = 1 << 14;
 
-/// What reductions of whole blocks exchange among warps, at most.
-constexpr int64_t kExchangeBytes = 1 << 10;
-
 /// Lowers one function.
 class KernelLowering {
 public:

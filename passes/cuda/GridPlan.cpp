@@ -202,7 +202,7 @@ int64_t weft::cuda::threadsOf(const KernelTiling &tiling) {
   // A thread may then have all the registers that code can name. Where a row gives each of twice as
   // many some turns, these read it: what is read again, of the few rows under way, is then still in
   // the cache that all multiprocessors share.
-  constexpr int64_t kMostThreads = 256, kMostOfLongRows = 512, kTurns = 8;
+  constexpr int64_t kMostThreads = 256, kTurns = 8;
   int64_t wanted = kWarp, most = kMostThreads;
   for (const LoopNest &nest : tiling.nests) {
     int64_t elements = nest.boxElements();
@@ -212,8 +212,8 @@ int64_t weft::cuda::threadsOf(const KernelTiling &tiling) {
       int64_t extent = reductionExtent(cast<linalg::GenericOp>(nest.op));
       int64_t runs = extent / lanesOfReduction(nest);
       wanted = std::max(wanted, elements == 1 ? runs : elements * kWarp);
-      if (elements == 1 && runs >= kTurns * kMostOfLongRows)
-        most = kMostOfLongRows;
+      if (elements == 1 && runs >= kTurns * kMostThreadsOfBlock)
+        most = kMostThreadsOfBlock;
       continue;
     }
     int64_t groups = nest.kind == LoopNest::Kind::Reduction ? rowGroups(nest, kMostThreads) : 1;
@@ -403,11 +403,15 @@ private:
 } // namespace
 
 int64_t weft::cuda::listBytes(func::FuncOp kernel) {
-  llvm::DenseSet<int64_t> counts;
+  llvm::DenseSet<int64_t> counts; // what is made has room for that many changes
   for (auto forall : kernel.getOps<scf::ForallOp>())
     if (std::optional<RowChanges> rows = rowChangesOf(forall))
       counts.insert(llvm::product_of(rows->change.extents()));
-  return int64_t(counts.size()) * kListBytes;
+  int64_t bytes = 0;
+  for (int64_t count : counts)
+    bytes +=
+        bytesOfList(std::min<int64_t>(kListedChanges, llvm::alignTo(count, kMostThreadsOfBlock)));
+  return bytes;
 }
 
 llvm::Expected<KernelTiling> weft::cuda::planGrid(func::FuncOp kernel, ElementEmitter &elements,
@@ -415,6 +419,6 @@ llvm::Expected<KernelTiling> weft::cuda::planGrid(func::FuncOp kernel, ElementEm
                                                   int64_t workgroupBytes,
                                                   ArrayRef<const Storage *> overwritten) {
   TilingPrices prices = {1, 0, 4, 8, 24, 0.9, "workgroup memory"};
-  int64_t left = std::max<int64_t>(0, workgroupBytes - listBytes(kernel));
+  int64_t left = std::max<int64_t>(0, workgroupBytes - kExchangeBytes - listBytes(kernel));
   return GridTiler(kernel, elements, resultStorages, left, overwritten, prices).run();
 }

@@ -12,6 +12,7 @@ namespace weft::cuda {
 
 /// Threads that exchange values without a barrier.
 inline constexpr int64_t kWarp = 32;
+inline constexpr int64_t kMostThreadsOfBlock = 512;
 /// The greatest grid; more units are taken in turns.
 inline constexpr int64_t kMostBlocks = int64_t(1) << 20;
 
@@ -64,7 +65,7 @@ std::optional<kernels::RowChanges> sharedRows(const kernels::LoopNest &nest);
 /// Changes of rows of which a block at a time lists those that are its own, and the workgroup
 /// memory that it needs to do so: 2 bytes for each, a bit for each, and a count for each warp.
 inline constexpr int64_t kListedChanges = 8192;
-inline constexpr int64_t kListBytes = 2 * kListedChanges + kListedChanges / 8 + 4 * kWarp;
+constexpr int64_t bytesOfList(int64_t changes) { return 2 * changes + changes / 8 + 4 * kWarp; }
 
 /// What all lists of a kernel need: those as long as each other are one.
 int64_t listBytes(mlir::func::FuncOp kernel);

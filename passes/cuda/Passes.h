@@ -12,6 +12,8 @@ namespace weft::cuda {
 
 /// Bytes of workgroup memory that a block may have without asking for more.
 inline constexpr int64_t kWorkgroupBytes = 48 << 10;
+/// Of those, what reductions of whole blocks exchange among warps, at most.
+inline constexpr int64_t kExchangeBytes = 1 << 10;
 
 /// Bytes of the widest access that a thread makes. All that a kernel is given starts on a multiple.
 inline constexpr int64_t kAccessBytes = 16;

@@ -79,15 +79,19 @@ static Maker makerOf(Maker maker, unsigned operand) {
   return makerOf(operandOf(value, maker.generic, maker.loops));
 }
 
-/// The element that a reduction combines with what it has so far, if that is all that it does.
-static Element reducedBy(linalg::GenericOp generic) {
+/// The element that a reduction combines with what it has so far, if that is all that it does, in
+/// what it reads: all of that, where this may be a part of a larger tensor.
+static Element readBy(linalg::GenericOp generic) {
   Operation *op = generic.getBody()->getTerminator()->getOperand(0).getDefiningOp();
   if (generic->getNumResults() != 1 || !op || op->getNumOperands() != 2)
     return {};
   unsigned own = op->getOperand(0) == generic.getRegionOutputArgs()[0] ? 1 : 0;
   AffineMap loops = AffineMap::getMultiDimIdentityMap(generic.getNumLoops(), generic.getContext());
-  return sourceOf(operandOf(op->getOperand(own), generic, loops));
+  return operandOf(op->getOperand(own), generic, loops);
 }
+
+/// The same where that was copied from, to compare it.
+static Element reducedBy(linalg::GenericOp generic) { return sourceOf(readBy(generic)); }
 
 /// Whether all elements of a reduction's result start as this number.
 static bool startsAs(linalg::GenericOp generic,
@@ -137,7 +141,7 @@ static linalg::GenericOp maximumOf(linalg::GenericOp sum) {
 
 /// One op with the results of both, in the place of the sum.
 static void join(linalg::GenericOp maximum, linalg::GenericOp sum) {
-  Element x = reducedBy(maximum);
+  Element x = readBy(maximum);
   OpBuilder builder(sum);
   Value inits[] = {maximum.getDpsInits()[0], sum.getDpsInits()[0]};
   Type types[] = {maximum.getResultTypes()[0], sum.getResultTypes()[0]};

@@ -115,6 +115,15 @@ LogicalResult KernelLowering::readBuffers() {
   for (BlockArgument attribution : kernel.getWorkgroupAttributions())
     if (failed(readBuffer(attribution, shared)))
       return failure();
+  int64_t bytes = 0;
+  for (BlockArgument attribution : kernel.getWorkgroupAttributions()) {
+    auto type = cast<MemRefType>(attribution.getType());
+    int64_t each = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    bytes += llvm::alignTo(type.getNumElements() * each, weft::cuda::kAccessBytes);
+  }
+  if (bytes > weft::cuda::kWorkgroupBytes)
+    return kernel.emitOpError("has ") << bytes << " bytes of workgroup memory, more than the "
+                                      << weft::cuda::kWorkgroupBytes << " of a block";
   if (!kernel.getPrivateAttributions().empty())
     return kernel.emitOpError("has private attributions; memref.alloca is expected");
   return success();

@@ -44,7 +44,7 @@ void addWhere(FlagTable &flags, CommandLine &line) {
                "of the host",
                line.comm, {"inproc", "mpi", "tcp", "nccl"});
   flags.count("--threads-per-rank", "N", "default: cores / ranks on this machine", line.threads, 1,
-              1000000);
+              kMaxThreadsPerRank);
   flags.choice("--pin", "on|off",
                "keep each rank's threads on cores of its own, where there are "
                "enough (default on)",

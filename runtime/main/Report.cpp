@@ -220,8 +220,12 @@ Status weft::runtime::checkReplaceable(const char *flag, const std::string &path
 Status weft::runtime::checkWritable(const char *flag, const std::string &path) {
   if (isWritablePipe(path))
     return {};
-  bool isNew = access(path.c_str(), F_OK) != 0;
-  int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  // What is made here is taken away again: a link that leads nowhere yet is not.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+  int descriptor = ::open(path.c_str(), kFlags | O_EXCL, 0666);
+  bool isNew = descriptor >= 0;
+  if (!isNew && errno == EEXIST)
+    descriptor = ::open(path.c_str(), kFlags, 0666);
   if (descriptor < 0)
     return Status::user(std::string(flag) + ": '" + path +
                         "' cannot be written: " + std::strerror(errno));

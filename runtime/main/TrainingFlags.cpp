@@ -81,6 +81,8 @@ void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options)
               1);
   table.file("--save", "DIR", "save a checkpoint at the end", options.save);
   table.count("--every", "K", "... and every K steps", options.saveEvery, 1);
+  table.count("--keep", "N", "... of which the newest N stay, the others are deleted (3)",
+              options.keep, 1);
   flags.optional("--check-replicas", "N",
                  "every N steps (100), at the end and before each save compare the states that "
                  "several ranks hold alike; where they differ, end with exit code 3",

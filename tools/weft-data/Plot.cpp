@@ -32,6 +32,9 @@ struct Curve {
   std::vector<Point> raw, smooth, evaluated;
 };
 
+/// Beyond, steps are no longer told from each other.
+constexpr double kMostSteps = double(int64_t(1) << 53);
+
 Status readLog(const std::string &path, const std::string &key, Curve &curve) {
   std::ifstream file(path);
   if (!file)
@@ -48,6 +51,9 @@ Status readLog(const std::string &path, const std::string &key, Curve &curve) {
                           ": is no line of weft-run --log: an object with a "
                           "number \"step\"");
     double step = entry["step"].get<double>();
+    if (!(std::abs(step) < kMostSteps))
+      return Status::user("'" + path + "', line " + std::to_string(line) +
+                          ": a step is a number below 2^53");
     auto number = [&](const std::string &name) {
       return entry.contains(name) && entry[name].is_number() ? entry[name].get<double>() : NAN;
     };

@@ -228,12 +228,18 @@ std::string checkShapes(const Handler &read) {
   return {};
 }
 
+/// Above all that a problem may sum up to.
+constexpr int64_t kAbove = solver::kMostSum + 1;
+
 /// Costs of an edge from a node to itself are those of its strategies.
 void addToNode(solver::Variable &variable, const std::vector<int64_t> &table) {
   size_t count = variable.cost.size();
   for (size_t strategy = 0; strategy < count; ++strategy) {
     int64_t cost = table[strategy * count + strategy], &sum = variable.cost[strategy];
-    sum = sum == solver::kForbidden || cost == solver::kForbidden ? solver::kForbidden : sum + cost;
+    if (sum == solver::kForbidden || cost == solver::kForbidden)
+      sum = solver::kForbidden;
+    else // what is above the most is refused later, whatever it is
+      sum = std::min(sum + std::min(cost, kAbove), kAbove);
   }
 }
 

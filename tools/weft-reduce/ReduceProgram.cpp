@@ -40,7 +40,7 @@ bool replaceByOperand(Operation *op) {
   bool changed = false;
   for (OpResult result : op->getResults())
     for (Value operand : op->getOperands())
-      if (operand.getType() == result.getType()) {
+      if (operand.getType() == result.getType() && !result.use_empty()) {
         result.replaceAllUsesWith(operand);
         changed = true;
         break;
@@ -55,7 +55,7 @@ bool replaceByZero(Operation *op) {
   OpBuilder builder(op);
   bool changed = false;
   for (OpResult result : op->getResults()) {
-    if (!isa<RankedTensorType, FloatType, IntegerType>(result.getType()))
+    if (result.use_empty() || !isa<RankedTensorType, FloatType, IntegerType>(result.getType()))
       continue;
     Attribute zero = builder.getZeroAttr(result.getType());
     Operation *constant =

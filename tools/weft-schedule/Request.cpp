@@ -217,14 +217,21 @@ Status checkSizes(Request &request) {
   return {};
 }
 
+/// Bytes: some ten million actions.
+constexpr size_t kMostText = size_t(64) << 20;
+
 Status readText(const std::string &path, std::string &text) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream all;
-  if (!file || !(all << file.rdbuf()))
+  text.clear();
+  for (char part[1 << 14]; text.size() <= kMostText; text.append(part, size_t(file.gcount())))
+    if (file.read(part, sizeof part); file.gcount() == 0)
+      break;
+  if (text.empty())
     return Status::user("'" + path +
                         "' cannot be read: " + (errno ? std::strerror(errno) : "it is empty"));
-  text = all.str();
+  if (text.size() > kMostText)
+    return Status::user("'" + path + "' has more than " + std::to_string(kMostText) + " bytes");
   return {};
 }
 

@@ -53,6 +53,7 @@ struct QuestionFlags {
 /// One run of weft-compile: what is compiled to what, and what is told and written on the way.
 struct Options {
   std::vector<GivenFlag> given;
+  bool isGiven(llvm::StringRef flag) const;
   std::string model, output = "a.out";
   CompileOptions compile;
   bool limitIsOfCluster = false; // the memory limit: a device's, as none was given
@@ -160,7 +161,7 @@ withPlan(const std::vector<std::string> &arguments, const std::string &file,
          const std::vector<runtime::FlagTable::Given> &given, const std::string &meshFlag,
          const std::string &oneDevice,
          llvm::function_ref<std::string(const std::string &flag)> wrongIn);
-/// Reads `dp=2,tp=2`; returns what is wrong, or nothing.
+/// Reads `dp=2,tp=2`, or `none`; returns what is wrong, or nothing.
 std::string takeMesh(const std::string &text, Mesh &target);
 /// Whether flags that say what is made, and are right by themselves, fit together.
 std::string checkProgram(const Options &options);

@@ -33,7 +33,7 @@ TargetTraits makeTraits() {
   traits.alignment = 256;
   traits.kernelAlignment = kAccessBytes;
   traits.onChipBytes = 256 << 10;
-  traits.keptBytes = kWorkgroupBytes;
+  traits.keptBytes = kWorkgroupBytes - kExchangeBytes;
   traits.rowGroupBytes = 64 << 10;
   traits.flopsPerByte = 15;
   traits.leastPieces = 64;

@@ -314,6 +314,22 @@ bool FusionChoice::forEachUse(Value value, llvm::function_ref<bool(OpOperand &)>
   });
 }
 
+/// Bytes in which a kernel keeps a result that no reader can compute again: sums of small floats
+/// are f32, and what is greatest is beside where.
+static int64_t keptBytesOf(Operation *op, Value result) {
+  if (isa<ElementwiseOpInterface>(op))
+    return 0;
+  auto bytesOfOne = [](Value value) {
+    Type element = getElementTypeOrSelf(value.getType());
+    return isa<FloatType>(element) ? std::max<int64_t>(4, elementBytes(element))
+                                   : elementBytes(element);
+  };
+  int64_t bytes = bytesOfOne(result);
+  if (isa<nn::ArgReduceOp, nn::ArgWindowOp>(op))
+    bytes += bytesOfOne(op->getOperand(0));
+  return elementsOf(result) * bytes;
+}
+
 void FusionChoice::formGroups(Block &block) {
   for (Operation &op : block) {
     if (classes.lookup(&op) != FusionClass::Kernel)
@@ -325,7 +341,7 @@ void FusionChoice::formGroups(Block &block) {
     single.cuts = cutsOf(&op, -1);
     single.bytes = dearBytesOf(&op);
     for (Value result : op.getResults()) {
-      single.keptBytes += isa<ElementwiseOpInterface>(op) ? 0 : bytesOf(result);
+      single.keptBytes += keptBytesOf(&op, result);
       single.elements = std::max(single.elements, elementsOf(result));
     }
     single.size = std::max(op.getNumOperands(), 2u) - 1;

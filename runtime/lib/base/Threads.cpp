@@ -73,11 +73,14 @@ unsigned nextOf(uint64_t ticket) { return unsigned(ticket) & 0xffff; }
 } // namespace
 
 ThreadPool::ThreadPool(unsigned threads, bool spin, const std::vector<int> &cores) : spin(spin) {
-  for (unsigned i = 1; i < threads; ++i)
-    workers.emplace_back([this, cores] {
-      keepOn(cores);
-      work();
-    });
+  try {
+    for (unsigned i = 1; i < threads; ++i)
+      workers.emplace_back([this, cores] {
+        keepOn(cores);
+        work();
+      });
+  } catch (const std::system_error &) {
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -58,6 +58,7 @@ public:
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
 
+  /// As many as were asked for, unless the system gave fewer.
   unsigned size() const { return unsigned(workers.size()) + 1; }
   /// The number of parts that `run` cuts `extent` into.
   unsigned parts(int64_t extent, int64_t grain) const;

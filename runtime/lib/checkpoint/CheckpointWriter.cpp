@@ -332,6 +332,10 @@ void CheckpointWriter::Implementation::prepareManifest(
   for (const MeshAxis &axis : p.MeshAxes())
     manifest.mesh.push_back({std::string(p.string(axis.name)), axis.size});
   manifest.model = std::string(p.string(p.info().modelName));
+  // For people alone, but a manifest is UTF-8, and names of files may be anything.
+  if (!isUtf8(manifest.model))
+    std::replace_if(
+        manifest.model.begin(), manifest.model.end(), [](char c) { return c < 0; }, '?');
   manifest.executable = checksumText(p);
 }
 
@@ -457,8 +461,10 @@ Status CheckpointWriter::Implementation::commit() {
   std::string text = writeManifest(manifest);
   std::string manifestPath = temporary + "/" + kManifestName;
   WEFT_TRY(files.writeFile(manifestPath, text.data(), text.size(), manifest.blockBytes, nullptr));
-  // One that is longer than any that is read makes no checkpoint.
+  // One that nobody could read makes no checkpoint.
   WEFT_TRY(readFile(manifestPath, kManifestLimit, text));
+  CheckpointManifest written;
+  WEFT_TRY(parseManifest(text, written));
   WEFT_TRY(files.syncDirectory(temporary));
   std::string name = checkpointName(manifest.info.step);
   std::string path = directory + "/" + name, old = path + ".old";

@@ -153,6 +153,9 @@ Status waitAll(Group &group) {
     if (finished)
       return {};
     idle = moved ? 0 : idle + 1;
+    // Who is slow is there.
+    if (moved)
+      waited = Waited();
     if (idle < kTries || poll(group.waits.data(), group.waits.size(), 20) != 0)
       continue;
     std::vector<int64_t> missing;

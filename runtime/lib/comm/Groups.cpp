@@ -134,9 +134,10 @@ Status weft::runtime::openPlugin(const std::string &name, const weft_comm_host &
     result.everyRankIsLocal = false;
     WEFT_TRY(commCall(
         [&](weft_status *status) { return open(&host, &result.vtable, &result.backend, status); }));
-    if (result.vtable->version != kWeftCommunicatorVersion)
-      return Status::user("'" + path + "' was built for another version of the runtime");
-    return {};
+    if (result.vtable->version == kWeftCommunicatorVersion)
+      return {};
+    result.vtable = nullptr; // whose functions are others
+    return Status::user("'" + path + "' was built for another version of the runtime");
   }
   return Status::user("the communicator '" + name +
                       "' is not installed; set WEFT_PLUGIN_PATH to the folder "

@@ -87,13 +87,20 @@ Status OutputFile::open() {
     file = stdout;
     return {};
   }
-  int flags = O_WRONLY | O_CLOEXEC;
-  // A name of this process alone; a new file follows no link.
-  if (partialName(path) != path) {
-    partial += "." + std::to_string(getpid()) + ".part";
-    flags |= O_CREAT | O_EXCL;
+  // A name of this process alone; a new file follows no link. One of the same name may be left of a
+  // process that was killed, as in containers numbers of processes come again.
+  const bool isNew = partialName(path) != path;
+  constexpr int kMostTries = 16;
+  int descriptor = -1;
+  for (int i = 0; i < kMostTries && descriptor < 0; ++i) {
+    if (isNew)
+      partial =
+          path + "." + std::to_string(getpid()) + (i ? "-" + std::to_string(i) : "") + ".part";
+    descriptor =
+        ::open(partial.c_str(), O_WRONLY | O_CLOEXEC | (isNew ? O_CREAT | O_EXCL : 0), 0666);
+    if (!isNew || errno != EEXIST)
+      break;
   }
-  int descriptor = ::open(partial.c_str(), flags, 0666);
   file = descriptor < 0 ? nullptr : fdopen(descriptor, "w");
   return file ? Status() : failure(path, errno);
 }

@@ -81,7 +81,7 @@ private:
         !isString(info.processor) || !isString(info.features) || !isString(info.options) ||
         !isAxes(info.stageAxes))
       return fail("module info", 0, "refers to something that does not exist");
-    if (info.threadsPerRank > 4096)
+    if (info.threadsPerRank > kMaxThreadsPerRank)
       return fail("module info", 0, "asks for more than 4096 threads a rank");
     for (size_t i = 0; i < p.Metadata().size(); ++i)
       if (!isString(p.Metadata()[i].key) || !isString(p.Metadata()[i].value))

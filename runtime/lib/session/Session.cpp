@@ -374,6 +374,9 @@ Status weft_session::await(unsigned left) {
       if (secondsSince(failed) > kGraceSeconds) {
         broken = true;
         Status status = world.failure();
+        // Behind another failure it may just be at work.
+        if (status.code() != StatusCode::Hang)
+          return status;
         std::string place = describePlace(view(), rank->slot());
         return {status.code(), status.text() + "; rank " + std::to_string(rank->rank()) +
                                    " does not react" + (place.empty() ? "" : " in " + place)};

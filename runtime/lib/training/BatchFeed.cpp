@@ -55,6 +55,9 @@ BatchFeed::Roles BatchFeed::rolesOf(const ProgramView &p) {
     for (const Port &port : p.Ports().slice(program.outputs))
       if (!logits.empty() && p.string(port.name) == logits && port.shape.count > 0)
         found.vocabulary = p.ints(port.shape)[port.shape.count - 1];
+  // The loss says along which dim of the logits they are.
+  if (found.classes > 0)
+    found.vocabulary = found.classes;
   return found;
 }
 
@@ -390,7 +393,11 @@ Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset, int64_
             (std::is_unsigned_v<T> || int64_t(values[i]) > 0) && uint64_t(values[i]) > b.high;
         if (!below && !above)
           continue;
-        if (b.holdsClasses && (int64_t(values[i]) == -100 || int64_t(values[i]) == roles.ignored))
+        // What does not count must still be what it is where the input is narrower.
+        auto value = int64_t(values[i]);
+        bool isHeld = below ? value >= leastOf(b.port->dtype)
+                            : uint64_t(values[i]) <= greatestOf(b.port->dtype);
+        if (b.holdsClasses && isHeld && (value == -100 || value == roles.ignored))
           continue;
         std::string limit =
             b.limit ? std::string("not ") + b.limit + ": these are 0 to " + std::to_string(b.high)

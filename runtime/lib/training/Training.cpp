@@ -10,6 +10,7 @@
 #include "session/Generation.h"
 #include "terminal/Printer.h"
 #include "training/BatchFeed.h"
+#include "training/FixedInputs.h"
 #include "training/Replicas.h"
 #include "training/StepRunner.h"
 #include "training/TrainingLog.h"
@@ -31,8 +32,8 @@ public:
   Trainer(weft_session &session, const TrainingOptions &options, bool speaks)
       : session(session), options(options), p(session.view()), roles(BatchFeed::rolesOf(p)),
         log(speaks, !roles.tokens.empty(), {options.quiet, options.logEvery}), reports(session),
-        steps(session, "step", roles), evaluation(session, "eval", roles), generator(session),
-        runner(session, steps, reports) {}
+        steps(session, "step", roles), evaluation(session, "eval", roles), fixed(session),
+        generator(session), runner(session, steps, reports) {}
 
   Status run() {
     if (options.interrupt)
@@ -79,7 +80,7 @@ private:
     log.text(generator.text());
     int64_t done = 0, wanted = options.generation.tokens;
     if (options.generation.wanted)
-      WEFT_TRY(putFixedInputs(Generator::kProgram));
+      WEFT_TRY(fixed.put(Generator::kProgram));
     Status status;
     {
       // Where the text is looked at, it shows itself how far it is.
@@ -108,6 +109,7 @@ private:
     evaluates = !options.evalData.empty() || !options.evalDataTokens.empty();
     if (trains) {
       WEFT_TRY(feed(steps, options.data, options.dataTokens));
+      WEFT_TRY(fixed.read("step", options.inputs));
       for (const std::string &doubt : steps.doubts())
         log.warning(doubt);
       WEFT_TRY(runner.open(options.runAhead));
@@ -116,6 +118,7 @@ private:
     }
     if (evaluates) {
       WEFT_TRY(feed(evaluation, options.evalData, options.evalDataTokens));
+      WEFT_TRY(fixed.read("eval", options.inputs));
       WEFT_TRY(evalLoss.find(p, "eval", "loss"));
       WEFT_TRY(checkEvaluation());
     }
@@ -126,15 +129,19 @@ private:
     if (evaluates)
       sizes += "samples of --eval-data\t" + std::to_string(evaluation.samples()) + "\n";
     WEFT_TRY(agreeOn(session, sizes));
-    if (options.generation.wanted)
+    if (options.generation.wanted) {
       WEFT_TRY(generator.prepare(options.generation,
                                  steps.holdsByteTokens() || evaluation.holdsByteTokens(),
                                  options.inputs));
+      WEFT_TRY(fixed.read(Generator::kProgram, options.inputs));
+    }
     WEFT_TRY(chooseStart());
     if (!resumes || !savesWhereItResumes())
       WEFT_TRY(refuseOldCheckpoints());
+    CheckpointOptions saving;
+    saving.keep = options.keep;
     if (!options.save.empty())
-      WEFT_TRY(CheckpointWriter::open(&session, options.save, {}, writer));
+      WEFT_TRY(CheckpointWriter::open(&session, options.save, saving, writer));
     return {};
   }
 
@@ -228,23 +235,6 @@ private:
     return {};
   }
 
-  /// Writes the inputs that all runs of a program have, before the first run and behind one of
-  /// another program: programs share their memory.
-  Status putFixedInputs(const std::string &name) {
-    if (name == lastProgram)
-      return {};
-    lastProgram = name;
-    uint32_t program = 0;
-    WEFT_TRY(findProgram(p, name.c_str(), program));
-    for (const auto &[input, path] : options.inputs)
-      for (const Port &port : p.Ports().slice(p.Programs()[program].inputs))
-        if (p.string(port.name) == input)
-          WEFT_TRY(commCall([&, input = input, path = path](weft_status *s) {
-            return weft_set_input_file(&session, name.c_str(), input.c_str(), path.c_str(), s);
-          }));
-    return {};
-  }
-
   static void touch(weft_session &, RankContext &rank) {
     rank.status = rank.device().makeResident();
   }
@@ -285,7 +275,7 @@ private:
     bool cut = false; // an evaluation that was due is not there
     while (info.step < options.steps && !(stopped && runner.nextBegun() == info.step)) {
       while (!stopped && runner.nextBegun() < mostBegun()) {
-        WEFT_TRY(putFixedInputs("step"));
+        WEFT_TRY(fixed.put("step"));
         WEFT_TRY(runner.begin());
       }
       StepRecord record;
@@ -407,11 +397,11 @@ private:
   /// recorded if the run is stopped meanwhile.
   Status evaluate(StepRecord &record) {
     int64_t batch = evaluation.batch(), samples = evaluation.samples();
-    if (options.evalBatches > 0)
-      samples = std::min(samples, options.evalBatches * batch);
+    if (options.evalBatches > 0 && options.evalBatches <= samples / batch)
+      samples = options.evalBatches * batch;
     int64_t end = evaluation.canFillUp() ? samples : samples / batch * batch;
     double total = 0, elements = 0;
-    WEFT_TRY(putFixedInputs("eval"));
+    WEFT_TRY(fixed.put("eval"));
     evaluation.start(0, end);
     Progress progress(shows(), "evaluating", uint64_t((end + batch - 1) / batch));
     for (int64_t at = 0; at < end; at += batch) {
@@ -571,10 +561,10 @@ private:
   MemoryMeter memory;
   Reports reports;
   BatchFeed steps, evaluation;
+  FixedInputs fixed;
   Generator generator;
   std::unique_ptr<CheckpointWriter> writer;
   std::optional<Replicas> replicas; // to be compared
-  std::string lastProgram;          // whose fixed inputs are there
   bool replicasTold = false;        // that there are none
   CheckpointInfo info;
   ScalarOutput evalLoss;

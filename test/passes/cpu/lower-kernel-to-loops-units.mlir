@@ -20,3 +20,14 @@ func.func @gelu_tanh(%x: tensor<16x128x800xf32>) -> tensor<16x128x800xf32> attri
   %0 = nn.gelu %x {tanh} : tensor<16x128x800xf32>
   return %0 : tensor<16x128x800xf32>
 }
+
+// A number that is kept for all elements comes before the tiles of a transpose.
+// CHECK-LABEL: @scaled
+// CHECK: math.exp
+func.func @scaled(%x: tensor<64x96xf32>, %s: tensor<f32>) -> tensor<96x64xf32> attributes {rt.kernel} {
+  %e = nn.exp %s : tensor<f32>
+  %b = nn.broadcast %e dims = [] : tensor<f32> -> tensor<96x64xf32>
+  %t = nn.transpose %x permutation = [1, 0] : tensor<64x96xf32> -> tensor<96x64xf32>
+  %y = nn.mul %t, %b : tensor<96x64xf32>
+  return %y : tensor<96x64xf32>
+}

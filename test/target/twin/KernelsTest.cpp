@@ -303,9 +303,53 @@ static std::vector<KernelCase> changedRows() {
                        "  %b = nn.add %a0, %a1 : " + many + "\n  %c = nn.add %b, %a2 : " + many +
                        "\n  return %c : " + many + "\n}",
                    {{-1, 50}, {-2, 2}}});
+  // And three of other lengths, each in memory of its own, beside rows that are kept.
+  cases.push_back({"three_lists",
+                   "func.func @three_lists(%x: tensor<64x16xf32>, %i: tensor<10x1xi64>, "
+                   "%j: tensor<33x1xi64>, %k: tensor<70x1xi64>, %u: tensor<10x16xf32>, "
+                   "%v: tensor<33x16xf32>, %w: tensor<70x16xf32>) -> tensor<64x16xf32> {\n"
+                   "  %a = nn.scatter add %x, %i, %u indexed = [0] operand_batch = [] "
+                   "indices_batch = [] : (tensor<64x16xf32>, tensor<10x1xi64>, "
+                   "tensor<10x16xf32>) -> tensor<64x16xf32>\n"
+                   "  %b = nn.scatter add %a, %j, %v indexed = [0] operand_batch = [] "
+                   "indices_batch = [] : (tensor<64x16xf32>, tensor<33x1xi64>, "
+                   "tensor<33x16xf32>) -> tensor<64x16xf32>\n"
+                   "  %c = nn.scatter add %b, %k, %w indexed = [0] operand_batch = [] "
+                   "indices_batch = [] : (tensor<64x16xf32>, tensor<70x1xi64>, "
+                   "tensor<70x16xf32>) -> tensor<64x16xf32>\n"
+                   "  return %c : tensor<64x16xf32>\n}",
+                   {{-2, 2}, {-1, 64}, {-1, 64}, {-1, 64}, {-2, 2}}});
   return cases;
 }
 
+/// The running maximum and sum are of the part of a row that is normalized, not of all of it.
+static std::vector<KernelCase> partsOfRows() {
+  std::vector<KernelCase> cases;
+  for (std::string start : {"0", "7"})
+    for (std::string stride : {"1", "2"}) {
+      std::string name = "part_" + start + "_" + stride;
+      cases.push_back({name,
+                       "func.func @" + name +
+                           "(%x: tensor<5x90xf32>) -> tensor<5x40xf32> {\n  %p = nn.slice %x "
+                           "starts = [0, " +
+                           start + "] strides = [1, " + stride +
+                           "] : tensor<5x90xf32> -> tensor<5x40xf32>\n  %r = nn.softmax %p dim = 1 "
+                           ": (tensor<5x40xf32>) -> tensor<5x40xf32>\n  return %r : "
+                           "tensor<5x40xf32>\n}",
+                       {{-3, 3}}});
+    }
+  // A row that fills a block's memory is not kept beside what its sums exchange.
+  std::string rows = "tensor<2x12288xf32>", row = "tensor<12288xf32>";
+  cases.push_back({"long_rows",
+                   "func.func @long_rows(%x: " + rows + ", %g: " + row + ", %b: " + row + ") -> " +
+                       rows + " {\n  %0 = nn.gelu %x {tanh} : " + rows +
+                       "\n  %1 = nn.layer_norm %0, %g, %b dim = 1 epsilon = 1.0e-5 : (" + rows +
+                       ", " + row + ", " + row + ") -> " + rows + "\n  return %1 : " + rows + "\n}",
+                   {{-3, 3}, {-1, 1}, {-1, 1}}});
+  return cases;
+}
+
+TEST(TwinKernels, PartsOfRows) { check(partsOfRows(), 0); }
 TEST(TwinKernels, ChangedRows) { check(changedRows(), 60); }
 TEST(TwinKernels, Members) { check(members(), 12); }
 TEST(TwinKernels, Layout) { check(layoutCases(volume(4, 60), 2), 30); }

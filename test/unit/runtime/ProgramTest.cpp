@@ -420,6 +420,29 @@ std::string faultOf(const Record &record, const std::vector<std::vector<int64_t>
   });
 }
 
+TEST(Program, ConvolutionsHaveOutputs) {
+  for (auto [output, weight] :
+       {std::pair<std::vector<int64_t>, std::vector<int64_t>>{{1, 2, 4}, {2, 2, 1}},
+        {{1, 2, 0}, {2, 2, 1}},
+        {{1, 0, 4}, {0, 2, 1}}}) {
+    ProgramBuilder b;
+    Id x = b.addBuffer("x", BufferClass::Activation, DType::F32, 0, 64, {16});
+    std::string fault = faultOfCommand(b, [&, output = output, weight = weight] {
+      Convolution conv{};
+      conv.groups = 1;
+      conv.strides = conv.dilations = conv.inputDilations = b.ints({1});
+      conv.padsBegin = b.ints({0});
+      b.add({}, conv,
+            {b.view(x, DType::F32, 0, {1, 2, 4}), b.view(x, DType::F32, 0, weight),
+             b.view(x, DType::F32, 0, output)});
+    });
+    bool hasOutput = output == std::vector<int64_t>{1, 2, 4};
+    EXPECT_EQ(fault.find("has an output without elements") == std::string::npos, hasOutput)
+        << fault;
+    EXPECT_EQ(fault.empty(), hasOutput) << fault;
+  }
+}
+
 TEST(Program, CommandsHaveTheViewsOfTheirRow) {
   std::vector<int64_t> matrix{4, 4}, heads{1, 1, 4, 4};
   Gemm gemm{};

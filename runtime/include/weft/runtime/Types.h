@@ -9,6 +9,7 @@ namespace weft::runtime {
 
 constexpr uint32_t kNone = 0xffffffffu;
 constexpr unsigned kMaxTensorRank = 12;
+constexpr unsigned kMaxThreadsPerRank = 4096;
 
 /// Index into a table; the type says which one the member's comment names.
 using Id = uint32_t;

@@ -95,6 +95,10 @@ HostDevice::~HostDevice() {
 
 Status HostDevice::make(const DeviceOptions &options, std::unique_ptr<Device> &device) {
   std::unique_ptr<HostDevice> made(new HostDevice(options));
+  if (made->pool.size() < options.threads)
+    return Status::user("this machine gives a rank " + std::to_string(made->pool.size()) + " of " +
+                        std::to_string(options.threads) +
+                        " threads; give fewer, with --threads-per-rank");
   WEFT_TRY(made->chooseLibraries());
   device = std::move(made);
   return {};

@@ -78,6 +78,8 @@ std::string check(const CommandContext &c, const Convolution &v) {
   if (groups < 1 || in % groups != 0 || out % groups != 0 || weight[0] != out ||
       weight[1] != in / groups || input[0] != output[0])
     return "has channels that do not fit its weight and groups";
+  if (std::any_of(output.begin() + 1, output.end(), [](int64_t size) { return size < 1; }))
+    return "has an output without elements";
   for (uint32_t i = 0; i < c.numViews(); ++i)
     if (c.view(i).dtype != c.view(0).dtype || !isFloat(c.view(i).dtype))
       return "has operands of different or non-floating dtypes";

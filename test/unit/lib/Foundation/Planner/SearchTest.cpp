@@ -262,7 +262,8 @@ Space spaceOf(const MadeUp &models, int64_t devices) {
   return space;
 }
 
-/// Accounts take long to make. What two devices of a group send tells that many would send too much.
+/// Accounts take long to make. What two devices of a group send tells that many would send too
+/// much.
 TEST(Search, AsksOfFewDevicesFirst) {
   std::mt19937_64 random(1);
   Cluster cluster = clusterOf(random);
