@@ -93,8 +93,8 @@ void addWhat(FlagTable &flags, CommandLine &line) {
                                                          : "is alone or =json, not '" + text + "'";
                  });
   flags.text("--trace", "FILE",
-             "all ranks' commands of one timed run as Chrome/Perfetto JSON (open in "
-             "ui.perfetto.dev)",
+             "all ranks' commands as Chrome/Perfetto JSON (open in ui.perfetto.dev), of each "
+             "stream the first 65536",
              line.trace);
   flags.text("--pretend", "FILE",
              "actions of a pipeline sleep instead of computing, as many seconds as FILE, written "

@@ -8,6 +8,7 @@
 #include "files/InputFile.h"
 #include "program/ProgramText.h"
 #include "program/commands/Issued.h"
+#include "session/AmongProcesses.h"
 #include "weft/runtime/Metadata.h"
 #include "weft/runtime/OutputFile.h"
 #include "weft/runtime/Terminal.h"
@@ -53,12 +54,6 @@ Status readOutput(weft_session *session, const ProgramView &p, const char *progr
   return checked([&](weft_status *status) {
     return weft_get_output(session, program, name.c_str(), data.data(), data.size(), status);
   });
-}
-
-std::vector<double> asDoubles(DType type, const void *data, int64_t count) {
-  std::vector<double> values(size_t(count), 0.0);
-  convertElements(type, data, DType::F64, values.data(), count);
-  return values;
 }
 
 /// |found - expected|; 0 if both are the same infinity or both NaN, and
@@ -260,14 +255,11 @@ Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
   std::vector<int64_t> shape = shapeOf(p, port);
   std::string name(p.string(port.name));
   int64_t count = numElements(shape);
-  std::vector<double> expected = asDoubles(file.dtype(), file.data(), count);
   // Elements of other processes keep the expected value, rounded.
   size_t width = dtypeBytes(port.dtype);
   std::vector<char> data(size_t(count) * width);
   convertElements(file.dtype(), file.data(), port.dtype, data.data(), count);
-  const std::vector<char> rounded = data;
   WEFT_TRY(readOutput(session, p, program, port, data));
-  std::vector<double> found = asDoubles(port.dtype, data.data(), count);
   // Of two integers that differ neither is nearly the other, unless somebody says so.
   bool tolerates =
       std::any_of(options.given.begin(), options.given.end(), [](const FlagTable::Given &flag) {
@@ -277,12 +269,21 @@ Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
   double atol = isExact ? 0 : options.atol, rtol = isExact ? 0 : options.rtol;
   double worst = 0, largest = 0, excess = 0;
   int64_t worstAt = 0, wrong = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    double y = found[size_t(i)], e = expected[size_t(i)];
-    double error = difference(y, e);
+  constexpr int64_t kBlock = 1024; // of what is expected, as doubles and as the output has it
+  double expected[kBlock];
+  std::vector<char> rounded(size_t(kBlock) * width);
+  forEachDouble(port.dtype, data.data(), count, [&](int64_t i, double y) {
+    if (i % kBlock == 0) {
+      const char *from =
+          static_cast<const char *>(file.data()) + size_t(i) * dtypeBytes(file.dtype());
+      int64_t here = std::min(kBlock, count - i);
+      convertElements(file.dtype(), from, DType::F64, expected, here);
+      convertElements(file.dtype(), from, port.dtype, rounded.data(), here);
+    }
+    double e = expected[i % kBlock], error = difference(y, e);
     // Beyond 2^53 doubles do not tell neighbours apart.
-    size_t at = size_t(i) * width;
-    if (isExact && std::memcmp(data.data() + at, rounded.data() + at, width) != 0)
+    if (isExact && std::memcmp(data.data() + size_t(i) * width,
+                               rounded.data() + size_t(i % kBlock) * width, width) != 0)
       error = std::fmax(error, 1);
     double size = std::isfinite(e) ? std::fabs(e) : 0;
     largest = std::fmax(largest, size);
@@ -293,7 +294,7 @@ Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
       worst = error;
       worstAt = i;
     }
-  }
+  });
   auto reduced = [&](double value, double &result) {
     return checked(
         [&](weft_status *status) { return weft_reduce_max(session, value, &result, status); });
@@ -306,13 +307,12 @@ Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
       "%g): %s",
       name.c_str(), everywhere, everywhere / std::fmax(largest, 1e-300), rtol, atol,
       anyExcess > 0 ? "DIFFERENT" : "ok");
+  Status own;
   if (excess > 0)
-    return Status::user("output '" + name + "' differs from '" + path + "' in " +
-                        std::to_string(wrong) + " of " + std::to_string(count) +
-                        " elements, most at element " + std::to_string(worstAt) + ": found " +
-                        valueText(port.dtype, data.data(), worstAt) + ", expected " +
-                        valueText(file.dtype(), file.data(), worstAt));
-  if (anyExcess > 0)
-    return Status::user("output '" + name + "' differs on another rank");
-  return {};
+    own = Status::user("output '" + name + "' differs from '" + path + "' in " +
+                       std::to_string(wrong) + " of " + std::to_string(count) +
+                       " elements, most at element " + std::to_string(worstAt) + ": found " +
+                       valueText(port.dtype, data.data(), worstAt) + ", expected " +
+                       valueText(file.dtype(), file.data(), worstAt));
+  return agree(*session, own);
 }

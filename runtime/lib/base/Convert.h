@@ -144,6 +144,20 @@ template <typename Visit> auto withType(DType type, Visit visit) {
 /// Float to integer: toward zero, saturating, NaN to 0. To Bool: value != 0.
 void convertElements(DType from, const void *source, DType to, void *destination, int64_t count);
 
+/// Calls `visit(number, value)` for all elements as doubles, without memory for all of these.
+template <typename Visit>
+void forEachDouble(DType type, const void *data, int64_t count, Visit visit) {
+  constexpr int64_t kBlock = 1024;
+  double block[kBlock];
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    int64_t here = count - begin < kBlock ? count - begin : kBlock;
+    convertElements(type, static_cast<const char *>(data) + begin * int64_t(dtypeBytes(type)),
+                    DType::F64, block, here);
+    for (int64_t i = 0; i < here; ++i)
+      visit(begin + i, block[i]);
+  }
+}
+
 /// Copies `count` elements of `bytes` each from a strided source (stride in
 /// elements) to consecutive ones.
 void gatherElements(const void *source, int64_t stride, void *destination, int64_t count,

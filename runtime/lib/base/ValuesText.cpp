@@ -33,18 +33,16 @@ std::string weft::runtime::valueText(DType type, const void *data, int64_t at) {
 
 std::string weft::runtime::valuesText(DType type, const void *data, int64_t count) {
   constexpr int64_t kShown = 8;
-  std::vector<double> values(size_t(count), 0.0);
-  convertElements(type, data, DType::F64, values.data(), count);
   std::string text = "[";
   for (int64_t i = 0; i < count && i < kShown; ++i)
     text += (i ? ", " : "") + valueText(type, data, i);
   if (count <= kShown)
     return text + "]";
   int64_t low = 0, high = 0;
-  double sum = 0;
+  double lowest = NAN, greatest = NAN, sum = 0;
   // Large integers that differ may be the same double.
-  auto isLess = [&](int64_t a, int64_t b) {
-    bool less = values[size_t(a)] < values[size_t(b)];
+  auto isLess = [&](int64_t a, double valueOfA, int64_t b, double valueOfB) {
+    bool less = valueOfA < valueOfB;
     withType(type, [&](auto kind) {
       using T = decltype(kind);
       if constexpr (std::is_integral_v<T>)
@@ -52,11 +50,13 @@ std::string weft::runtime::valuesText(DType type, const void *data, int64_t coun
     });
     return less;
   };
-  for (int64_t i = 0; i < count; ++i) {
-    low = isLess(i, low) || std::isnan(values[size_t(low)]) ? i : low;
-    high = isLess(high, i) || std::isnan(values[size_t(high)]) ? i : high;
-    sum += values[size_t(i)];
-  }
+  forEachDouble(type, data, count, [&](int64_t i, double value) {
+    if (std::isnan(lowest) || isLess(i, value, low, lowest))
+      low = i, lowest = value;
+    if (std::isnan(greatest) || isLess(high, greatest, i, value))
+      high = i, greatest = value;
+    sum += value;
+  });
   return text + ", ...] min " + valueText(type, data, low) + " max " + valueText(type, data, high) +
          numberText(" mean ", sum / double(count));
 }

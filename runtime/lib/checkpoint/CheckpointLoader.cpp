@@ -3,8 +3,8 @@
 #include "base/Convert.h"
 #include "checkpoint/CheckpointFiles.h"
 #include "checkpoint/CheckpointFolder.h"
-#include "checkpoint/CheckpointGroup.h"
 #include "checkpoint/CheckpointReader.h"
+#include "session/AmongProcesses.h"
 
 #include "weft/runtime/Metadata.h"
 #include "weft/runtime/Npy.h"

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "checkpoint/CheckpointFiles.h"
 #include "checkpoint/CheckpointFolder.h"
-#include "checkpoint/CheckpointGroup.h"
 #include "files/Safetensors.h"
 #include "program/ProgramText.h"
+#include "session/AmongProcesses.h"
 
 #include <algorithm>
 #include <cerrno>

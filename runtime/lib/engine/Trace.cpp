@@ -1,10 +1,10 @@
 // Writes the collected trace events.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "checkpoint/CheckpointGroup.h"
 #include "engine/TraceActions.h"
 #include "program/Action.h"
 #include "program/ProgramText.h"
 #include "program/commands/Issued.h"
+#include "session/AmongProcesses.h"
 
 #include "weft/runtime/OutputFile.h"
 

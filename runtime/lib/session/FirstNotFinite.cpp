@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "session/FirstNotFinite.h"
 
-#include "checkpoint/CheckpointGroup.h"
+#include "session/AmongProcesses.h"
 
 #include <cstring>
 

@@ -1,6 +1,7 @@
 // The C interface: inputs, outputs, state.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "files/InputFile.h"
+#include "session/AmongProcesses.h"
 #include "session/Session.h"
 #include "weft/runtime/OutputFile.h"
 
@@ -139,28 +140,21 @@ Status writeOutput(weft_session &session, const char *program, const char *name,
   std::string partial = partialName(path);
   if (session.firstRank == 0)
     status = createNpy(partial, port->dtype, shape);
-  // The others wait for the file, and learn whether it is there.
-  double worst = 0;
-  WEFT_TRY(reduceMax(session, status.ok() ? 0 : 1, worst));
-  if (worst > 0)
-    return status.ok() ? Status::user(std::string("rank 0 cannot write '") + path + "'")
-                       : settlePartial(path, status);
+  auto settled = [&](Status written) {
+    return session.firstRank == 0 ? settlePartial(path, std::move(written)) : written;
+  };
+  // The others wait for the file, and learn whether it is there, and if not, why.
+  if (Status made = agree(session, status); !made.ok())
+    return settled(made);
   size_t header = npyHeader(port->dtype, shape).size();
   for (std::unique_ptr<RankContext> &rank : session.ranks)
     if (rank->writes(*port))
       if (status.ok())
         status = writeRuns(*rank, *port, partial.c_str(), header);
   // All of it is there, or nothing; and no process goes on before it is.
-  WEFT_TRY(reduceMax(session, status.ok() ? 0 : 1, worst));
-  Status whole = worst == 0 || !status.ok()
-                     ? status
-                     : Status::user(std::string("another rank cannot write '") + path + "'");
-  if (session.firstRank == 0)
-    whole = settlePartial(path, whole);
-  WEFT_TRY(reduceMax(session, whole.ok() ? 0 : 1, worst));
-  if (worst > 0 && whole.ok())
-    return Status::user(std::string("rank 0 cannot write '") + path + "'");
-  return whole;
+  if (Status whole = agree(session, status); !whole.ok())
+    return settled(whole);
+  return agree(session, settled({}));
 }
 
 } // namespace

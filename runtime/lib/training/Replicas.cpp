@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "training/Replicas.h"
 
-#include "checkpoint/CheckpointGroup.h"
+#include "session/AmongProcesses.h"
 
 #include <algorithm>
 #include <cstring>

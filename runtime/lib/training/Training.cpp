@@ -4,8 +4,8 @@
 
 #include "base/Interrupt.h"
 #include "checkpoint/CheckpointFolder.h"
-#include "checkpoint/CheckpointGroup.h"
 #include "job/Agreement.h"
+#include "session/AmongProcesses.h"
 #include "session/FirstNotFinite.h"
 #include "session/Generation.h"
 #include "terminal/Printer.h"

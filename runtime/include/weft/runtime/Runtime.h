@@ -49,10 +49,10 @@ void weft_options_init(weft_options *options);
 int32_t weft_open(const void *blob, uint64_t bytes, const weft_kernel_entry *kernels,
                   uint64_t num_kernels, const weft_options *options, weft_session **session,
                   weft_status *status);
-/// Ends the session's threads and frees what it has. But where a failure said of
-/// a rank that it "does not react", its thread cannot be ended and still uses the
-/// session: that is kept, and blob and kernels must stay for the life of the
-/// process.
+/// Ends the session's threads and frees what it has. But where a rank did not come
+/// back behind a failure (of a hang the message says that it "does not react"), its
+/// thread cannot be ended and still uses the session: that is kept, and blob and
+/// kernels must stay for the life of the process.
 void weft_close(weft_session *session);
 /// After a failure: ends the processes of a job that spans several with exit
 /// code `code`. Does nothing under `inproc`.

@@ -1,7 +1,7 @@
-// What the processes of a job tell each other about a checkpoint.
+// What the processes of a job tell each other.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTGROUP_H
-#define WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTGROUP_H
+#ifndef WEFT_RUNTIME_LIB_SESSION_AMONGPROCESSES_H
+#define WEFT_RUNTIME_LIB_SESSION_AMONGPROCESSES_H
 
 #include "session/Session.h"
 
@@ -23,4 +23,4 @@ Status broadcast(weft_session &session, std::string &text);
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTGROUP_H
+#endif // WEFT_RUNTIME_LIB_SESSION_AMONGPROCESSES_H

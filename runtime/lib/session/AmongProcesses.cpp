@@ -1,6 +1,6 @@
-// What the processes of a job tell each other about a checkpoint.
+// What the processes of a job tell each other.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "checkpoint/CheckpointGroup.h"
+#include "session/AmongProcesses.h"
 
 #include <cstring>
 #include <unistd.h>
