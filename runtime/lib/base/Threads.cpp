@@ -73,13 +73,15 @@ unsigned nextOf(uint64_t ticket) { return unsigned(ticket) & 0xffff; }
 } // namespace
 
 ThreadPool::ThreadPool(unsigned threads, bool spin, const std::vector<int> &cores) : spin(spin) {
-  try {
-    for (unsigned i = 1; i < threads; ++i)
+  for (unsigned i = 1; i < threads; ++i) {
+    try {
       workers.emplace_back([this, cores] {
         keepOn(cores);
         work();
       });
-  } catch (const std::system_error &) {
+    } catch (const std::system_error &) {
+      break; // `size` tells
+    }
   }
 }
 
