@@ -91,7 +91,8 @@ private:
     printCosts(it.evaluation, out);
   }
 
-  /// What each axis of the choice, and its ZeRO, is good for.
+  /// What each axis of the choice, and its ZeRO, is good for: of what cannot be the best, not all
+  /// was looked at, so that there may be better ones without it.
   std::string why() const {
     std::string text;
     auto add = [&](const std::string &sentence) { text += (text.empty() ? "" : "; ") + sentence; };
@@ -103,10 +104,10 @@ private:
       else if (it.objective == planner::Objective::Memory)
         add("without " + use.what +
             (*use.excess < 0.005 ? " no more memory"
-                                 : " " + percent(*use.excess) + " more memory"));
+                                 : " at most " + percent(*use.excess) + " more memory"));
       else
         add("without " + use.what +
-            (*use.excess < 0.005 ? " no slower" : " " + percent(*use.excess) + " slower"));
+            (*use.excess < 0.005 ? " no slower" : " at most " + percent(*use.excess) + " slower"));
     }
     if (it.ties > 0)
       add(std::to_string(it.ties) + (it.ties == 1 ? " other is" : " others are") +

@@ -165,14 +165,16 @@ private:
 
   /// Of the groups whose bounds are not above the threshold, one that divides what is known by the
   /// fewest devices, and of these the one with the least bound. Its own account says more of those
-  /// with more devices, about what they send above all, so that many of them need none.
+  /// with more devices, about what they send above all, so that many of them need none. Without a
+  /// threshold the least bound leads to one soonest.
   std::map<Group, std::vector<Layout>>::iterator nextGroup() {
     auto best = groups.end();
     std::pair<int64_t, int64_t> least;
     for (auto it = groups.begin(); it != groups.end(); ++it) {
       auto from = nearest(it->first);
       int64_t bound = boundOfGroup(it->first, it->second);
-      std::pair<int64_t, int64_t> rank = {from ? from->second.times : 0, bound};
+      bool isNearFirst = from && threshold() != kNever;
+      std::pair<int64_t, int64_t> rank = {isNearFirst ? from->second.times : 0, bound};
       if (bound > threshold() || (best != groups.end() && rank >= least))
         continue;
       least = rank;
