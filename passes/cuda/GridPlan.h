@@ -12,6 +12,7 @@ namespace weft::cuda {
 
 /// Threads that exchange values without a barrier.
 inline constexpr int64_t kWarp = 32;
+/// That a block has, where its rows are long.
 inline constexpr int64_t kMostThreadsOfBlock = 512;
 /// The greatest grid; more units are taken in turns.
 inline constexpr int64_t kMostBlocks = int64_t(1) << 20;

@@ -315,17 +315,18 @@ bool FusionChoice::forEachUse(Value value, llvm::function_ref<bool(OpOperand &)>
 }
 
 /// Bytes in which a kernel keeps a result that no reader can compute again: sums of small floats
-/// are f32, and what is greatest is beside where.
+/// are f32, and beside an index, such as that of a row's greatest, is what it was found by.
 static int64_t keptBytesOf(Operation *op, Value result) {
   if (isa<ElementwiseOpInterface>(op))
     return 0;
+  auto isFloat = [](Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); };
   auto bytesOfOne = [](Value value) {
     Type element = getElementTypeOrSelf(value.getType());
     return isa<FloatType>(element) ? std::max<int64_t>(4, elementBytes(element))
                                    : elementBytes(element);
   };
   int64_t bytes = bytesOfOne(result);
-  if (isa<nn::ArgReduceOp, nn::ArgWindowOp>(op))
+  if (!isFloat(result) && op->getNumOperands() > 0 && isFloat(op->getOperand(0)))
     bytes += bytesOfOne(op->getOperand(0));
   return elementsOf(result) * bytes;
 }
