@@ -30,17 +30,21 @@ static std::optional<Candidate> leastRecomputed(const Problem &problem, planner:
 }
 
 /// Of its kind the search may have left it out, or all of that, as none is among the best.
-static void noteOfKind(const Candidate &found, std::vector<Candidate> &kinds) {
-  auto seconds = [](const Candidate &candidate) { return candidate.prediction.picoseconds; };
+static void noteOfKind(const Candidate &found, planner::Objective objective,
+                       std::vector<Candidate> &kinds) {
+  auto measure = [&](const Candidate &candidate) {
+    return objective == planner::Objective::Time ? candidate.prediction.picoseconds
+                                                 : candidate.bytes();
+  };
   auto known = llvm::find_if(kinds, [&](const Candidate &candidate) {
     return planner::kindOf(candidate.layout) == planner::kindOf(found.layout);
   });
-  if (known != kinds.end() && seconds(*known) <= seconds(found))
+  if (known != kinds.end() && measure(*known) <= measure(found))
     return;
   if (known != kinds.end())
     kinds.erase(known);
   kinds.insert(
-      llvm::find_if(kinds, [&](const Candidate &c) { return seconds(c) > seconds(found); }), found);
+      llvm::find_if(kinds, [&](const Candidate &c) { return measure(c) > measure(found); }), found);
 }
 
 void choosing::compareWithFolklore(const Problem &problem, Choice &choice) {
@@ -64,7 +68,7 @@ void choosing::compareWithFolklore(const Problem &problem, Choice &choice) {
       choice.folklore = leastRecomputed(problem, narrow, choice.search.unpriced);
     }
   if (choice.folklore)
-    noteOfKind(*choice.folklore, choice.search.kinds);
+    noteOfKind(*choice.folklore, problem.options.objective, choice.search.kinds);
 }
 
 void choosing::compareWithOneDevice(const Problem &problem, Choice &choice) {

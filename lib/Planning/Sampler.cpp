@@ -313,9 +313,9 @@ void Sampler::compile(Work &work) const {
     work.pair = {std::move(*fewer), std::move(*more)};
 }
 
-/// Compiles what is not known of a group, all numbers of samples at once. Weights are split as the
-/// first number, which divides the others, has them: what is sent for them, and what for samples,
-/// grows alike, and a line through two numbers is one of the same program.
+/// Compiles what is not known of a group, all numbers of samples at once. Placements are those of
+/// the first number, which divides the others: a line through two numbers is then one of programs
+/// that do the same, and half of the searches fall away.
 void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
   SmallVector<int64_t> unknown;
   llvm::copy_if(numbersOfSamples, std::back_inserter(unknown),
