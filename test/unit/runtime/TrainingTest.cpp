@@ -454,6 +454,36 @@ TEST(Training, ALastSaveThatFailsIsAFailure) {
   std::filesystem::remove_all(options.save);
 }
 
+// An input that is fixed is what it was at the start, whatever becomes of its file. Each step and
+// evaluation takes its program's memory from the other one.
+TEST(Training, FixedInputsAreReadOnce) {
+  std::vector<std::string> first;
+  for (bool goes : {false, true}) {
+    Sample s(2, 1);
+    std::vector<int64_t> ids(12 * kSequence, 3);
+    std::string tokens = s.file("x.npy", ids, npyHeader(DType::I64, {12, kSequence}));
+    ids.resize(size_t(kBatch * kSequence), 5);
+    std::string labels = s.file("y.npy", ids, npyHeader(DType::I64, {kBatch, kSequence}));
+    TrainingOptions options;
+    options.steps = 4;
+    options.evalEvery = 1;
+    options.data = options.evalData = {{"tokens", tokens}};
+    options.inputs = {{"labels", labels}};
+    options.log = s.file("log.jsonl", std::vector<char>());
+    options.onStep = [&](int64_t) {
+      if (goes)
+        std::filesystem::remove(labels);
+    };
+    Status status = train(s.session, options, true);
+    EXPECT_TRUE(status.ok()) << status.text();
+    std::vector<std::string> found = losses(options.log);
+    EXPECT_EQ(found.size(), 4u);
+    if (!goes)
+      first = found;
+    EXPECT_EQ(first, found);
+  }
+}
+
 TEST(Training, ALossThatIsNotFiniteEndsIt) {
   Sample s(2, 1);
   // The sample diverges at step 1000.
