@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdio>
 #include <type_traits>
-#include <vector>
 
 using namespace weft::runtime;
 
