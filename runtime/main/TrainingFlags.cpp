@@ -170,8 +170,9 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
     return usage(std::string(training.evalEvery > 0 ? "--eval-every" : "--eval-batches") +
                  " wants --eval-data NAME=FILE.npy or "
                  "--eval-data-tokens FILE");
-  if (training.saveEvery > 0 && training.save.empty())
-    return usage("--every wants --save DIR");
+  for (auto [flag, number] : {std::pair("--every", training.saveEvery), {"--keep", training.keep}})
+    if (number > 0 && training.save.empty())
+      return usage(std::string(flag) + " wants --save DIR");
   for (auto [flag, value] : {std::pair("--save", &training.save), {"--log", &training.log}})
     if (!value->empty() && training.steps == 0)
       return usage(std::string(flag) + " wants --steps N");

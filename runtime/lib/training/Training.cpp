@@ -139,7 +139,8 @@ private:
     if (!resumes || !savesWhereItResumes())
       WEFT_TRY(refuseOldCheckpoints());
     CheckpointOptions saving;
-    saving.keep = options.keep;
+    if (options.keep > 0)
+      saving.keep = options.keep;
     if (!options.save.empty())
       WEFT_TRY(CheckpointWriter::open(&session, options.save, saving, writer));
     return {};

@@ -43,7 +43,7 @@ struct TrainingOptions {
   int64_t evalBatches = 0; // the first so many; 0 = all
   std::string save, resume;
   int64_t saveEvery = 0;     // 0 = once, at the end
-  int64_t keep = 3;          // checkpoints, the newest ones
+  int64_t keep = 0;          // so many checkpoints; 0 = as CheckpointOptions says
   int64_t replicasEvery = 0; // compare what several ranks hold; 0 = never
   bool runAhead = true;      // where nothing forbids it (StepRunner.h)
   GenerationOptions generation;
