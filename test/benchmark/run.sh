@@ -1,15 +1,12 @@
 #!/usr/bin/env bash
-# Speed and compile time, printed as tables: forward passes beside ONNX Runtime, layers from 2 to 96, ranks from 1 to 4.
+# Speed and compile time, printed as tables: ranks from 1 to 4, layers from 2 to 96.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Not a test: it asserts nothing. Run it on an idle machine. ONNX Runtime is measured when $WEFT_PEER_PYTHON (default:
-# python3) can import onnxruntime and numpy; without it the column says so.
+# Not a test: it asserts nothing. Run it on an idle machine. Forward passes beside peers: forward.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${WEFT_BIN:-build/release/bin}
 dir=${1:-build/benchmark}
-python=${WEFT_PEER_PYTHON:-python3}
-threads=$(nproc)
 mkdir -p "$dir"
 
 p50() { # EXECUTABLE [flags]: milliseconds
@@ -18,27 +15,7 @@ p50() { # EXECUTABLE [flags]: milliseconds
 share() { # EXECUTABLE: share of time in communication that was not hidden
   "$bin/weft-run" "$@" --bench=json 2> /dev/null | sed -E 's/.*"exposed_communication_share":([0-9.]+).*/\1/'
 }
-peer() { # MODEL DIMS...
-  "$python" test/benchmark/onnxruntime_peer.py "$1" "$threads" "${@:2}" 2> /dev/null || echo "-"
-}
-ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a == "-" || b + 0 == 0) print "-"; else printf "%.2f", a / b }'; }
-
-echo "== forward pass, one rank, $threads threads: p50 in ms (onnxruntime / weft > 1: weft is faster)"
-printf '%-28s %10s %12s %8s\n' model weft onnxruntime ratio
-forward() { # NAME MODEL DIMS...
-  "$bin/weft-compile" -q "$2" --bind "$(IFS=,; echo "${*:3}")" -o "$dir/$1"
-  ours=$(p50 "$dir/$1")
-  theirs=$(peer "$2" "${@:3}")
-  printf '%-28s %10s %12s %8s\n' "$1" "$ours" "$theirs" "$(ratio "$theirs" "$ours")"
-}
 "$bin/weft-translate" --build gpt2:preset=small -o "$dir/gpt2.onnx" > /dev/null 2>&1
-"$bin/weft-translate" --build bert:preset=minilm -o "$dir/minilm.onnx" > /dev/null 2>&1
-forward gpt2-small-1x128 "$dir/gpt2.onnx" batch=1 seq=128
-forward gpt2-small-4x128 "$dir/gpt2.onnx" batch=4 seq=128
-forward minilm-8x32 "$dir/minilm.onnx" batch=8 seq=32
-forward minilm-8x128 "$dir/minilm.onnx" batch=8 seq=128
-
-echo
 echo "== ranks on this machine, GPT-2 small 4x128: p50 in ms, exposed communication"
 printf '%-12s %10s %10s\n' mesh ms comm
 for mesh in tp=1 dp=2 tp=2 dp=2,tp=2; do

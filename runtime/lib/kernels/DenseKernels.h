@@ -56,7 +56,8 @@ struct ImageRef {
 
 /// output[n, m, o] = sum over c and t of weight[m, c, t] *
 /// input[n, c, o * stride + t * dilation - pad], zero outside of the input;
-/// three spatial dims. Sums run over (c, t) in order, in one accumulator.
+/// three spatial dims. Sums run over (c, t) in order, in one accumulator. `channels`
+/// and `outputs` are those of one group; the next group's lie behind them.
 struct ConvolutionProblem {
   int64_t images, channels, outputs;
   int64_t in[3], taps[3], out[3], stride[3], dilation[3], pad[3];
@@ -65,9 +66,10 @@ struct ConvolutionProblem {
   int64_t columns[4], depth[4];
 };
 
-/// A box of output positions from `column`, and output channels.
+/// A box of output positions from `column`, groups, and output channels of each.
 struct ConvolutionPart {
   int64_t column[4];
+  int64_t firstGroup, lastGroup;
   int64_t firstRow, lastRow;
 };
 

@@ -139,7 +139,12 @@ private:
       }
       boxes += count;
     }
-    boxes *= params.groups;
+    // Groups that follow each other share what is known of a box.
+    groupParts = std::clamp<int64_t>(
+        (8 * int64_t(threads) + boxes - 1) / std::max<int64_t>(boxes, 1), 1, params.groups);
+    groupsEach = (params.groups + groupParts - 1) / groupParts;
+    groupParts = (params.groups + groupsEach - 1) / groupsEach;
+    boxes *= groupParts;
     // Each part of the rows gathers the columns anew.
     int64_t most = std::max<int64_t>(1, outputs / (4 * dense.tileRows));
     int64_t wanted = 1;
@@ -156,8 +161,8 @@ private:
   void one(char *const *bases, int64_t task, char *scratch) const {
     int64_t rows = task % rowParts;
     task /= rowParts;
-    int64_t group = task % params.groups;
-    task /= params.groups;
+    int64_t groups = task % groupParts;
+    task /= groupParts;
     const Piece *piece = pieces.data();
     auto boxesOf = [](const Piece &p) { return p.boxes[0] * p.boxes[1] * p.boxes[2] * p.boxes[3]; };
     for (; task >= boxesOf(*piece); ++piece)
@@ -166,15 +171,14 @@ private:
     for (unsigned d = 4; d-- > 0; task /= piece->boxes[d])
       part.column[d] = task % piece->boxes[d] * piece->problem.columns[d];
     ConvolutionProblem problem = piece->problem;
+    part.firstGroup = groups * groupsEach;
+    part.lastGroup = std::min<int64_t>(params.groups, part.firstGroup + groupsEach);
     part.firstRow = rows * rowsEach;
     part.lastRow = std::min(problem.outputs, part.firstRow + rowsEach);
     int64_t bytes = dtypeBytes(input.dtype);
-    int64_t channel = group * problem.channels, row = group * problem.outputs;
-    problem.input.data = bases[0] + channel * problem.input.strides[1] * bytes;
-    problem.weight.data =
-        bases[1] + (row * problem.weight.strides[0] + piece->weightOffset) * bytes;
-    problem.output.data =
-        bases[2] + (row * problem.output.strides[1] + piece->outputOffset) * bytes;
+    problem.input.data = bases[0];
+    problem.weight.data = bases[1] + piece->weightOffset * bytes;
+    problem.output.data = bases[2] + piece->outputOffset * bytes;
     dense.convolution(problem, part, scratch);
   }
 
@@ -183,7 +187,7 @@ private:
   unsigned threads;
   ResolvedView input, weight, output;
   std::vector<Piece> pieces;
-  int64_t rowsEach = 1, rowParts = 1, tasks = 0;
+  int64_t groupsEach = 1, groupParts = 1, rowsEach = 1, rowParts = 1, tasks = 0;
   uint64_t slot = 0; // scratch bytes of one thread
 };
 
