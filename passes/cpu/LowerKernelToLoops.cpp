@@ -115,7 +115,7 @@ void KernelLowering::emitUnits(KernelTiling &tiling, ElementEmitter &elements,
     MutableArrayRef<LoopNest> all(tiling.nests);
     if (tiling.together) {
       while (!all.empty() && all.front().isTemporary()) {
-        if (!isUnread(all.front()))
+        if (all.front().isRead)
           emitter.emit(all.front());
         all = all.drop_front();
       }
@@ -128,7 +128,7 @@ void KernelLowering::emitUnits(KernelTiling &tiling, ElementEmitter &elements,
       all = all.drop_front(joint.size());
     }
     for (LoopNest &nest : all) {
-      if (isUnread(nest))
+      if (!nest.isRead)
         continue;
       placement.place(nest, allocate);
       emitter.emit(nest);

@@ -157,7 +157,7 @@ void KernelLowering::emitFlat(KernelTiling &tiling, GridElements &elements,
   Value step = arith::ConstantIndexOp::create(code, loc, blocks * kFlatThreads);
   GridNestEmitter emitter(elements, {thread, step, blocks * kFlatThreads}, nullptr);
   for (LoopNest &nest : numbers)
-    if (!isUnread(nest))
+    if (nest.isRead)
       emitter.emit(nest);
   // All threads have read for them what one may overwrite.
   if (!numbers.empty() && placement.overwrites())
@@ -201,7 +201,7 @@ void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
     function->setAttr(kResidentAttr, builder.getI32IntegerAttr(kReadersAhead / threads));
   GridNestEmitter emitter(elements, {thread, step, threads}, allocate,
                           workgroupBytes - kExchangeBytes - tiling.stackBytes - listBytes(kernel));
-  llvm::erase_if(tiling.nests, isUnread);
+  llvm::erase_if(tiling.nests, [](const LoopNest &nest) { return !nest.isRead; });
   MutableArrayRef<LoopNest> left(tiling.nests);
   while (!left.empty()) {
     size_t count = nestsByRow(left, threads, elements.space);

@@ -42,8 +42,12 @@ Value ElementEmitter::element(Value tensor, ArrayRef<AffineExpr> indices) {
     recorder->demands.push_back({tensor, llvm::to_vector(indices), points});
     value = zeroOf(builder, tensor.getLoc(), getElementTypeOrSelf(tensor));
   } else {
-    if (recorder && tensor.getDefiningOp<linalg::GenericOp>())
+    if (recorder && tensor.getDefiningOp<linalg::GenericOp>()) {
+      recorder->isTooMuch |= recorder->visits.size() >= kMostVisits;
+      if (recorder->isTooMuch) // the code is thrown away
+        return zeroOf(builder, tensor.getLoc(), getElementTypeOrSelf(tensor));
       recorder->visits.push_back({tensor, llvm::to_vector(indices), points});
+    }
     value = define(tensor, indices);
   }
   if (isConstant)

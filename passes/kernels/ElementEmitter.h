@@ -29,6 +29,11 @@ struct Storage {
   bool isOverwritten = false;
 };
 
+/// How much one nest computes in place. What is read in two branches at different indices is
+/// computed in each, at every level again: of 20 steps that each add a tensor to itself rolled,
+/// a million times.
+constexpr size_t kMostVisits = 4096;
+
 /// What was met while code was emitted.
 struct Recorder {
   struct Access {
@@ -48,8 +53,9 @@ struct Recorder {
   llvm::SmallVector<mlir::AffineExpr> values;
   /// Elements of tensors that another nest computes.
   llvm::SmallVector<Read> demands;
-  /// Elements computed in place by inlining.
+  /// Elements computed in place by inlining; beyond kMostVisits of them no more are.
   llvm::SmallVector<Read> visits;
+  bool isTooMuch = false;
   /// Scalar operations per unit.
   double work = 0;
 };

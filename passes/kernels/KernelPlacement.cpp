@@ -64,10 +64,6 @@ void KernelPlacement::place(LoopNest &nest, llvm::function_ref<Value(Type, int64
   }
 }
 
-bool weft::kernels::isUnread(const LoopNest &nest) {
-  return nest.isTemporary() && nest.box.empty() && !nest.groups.empty();
-}
-
 void weft::kernels::setUnit(const KernelTiling &tiling, Value unit, ElementEmitter &elements) {
   OpBuilder &code = elements.builder;
   Location loc = unit.getLoc();

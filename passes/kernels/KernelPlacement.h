@@ -49,9 +49,6 @@ private:
   llvm::SmallVector<const Storage *> overwritten;
 };
 
-/// A temporary that nothing reads.
-bool isUnread(const LoopNest &nest);
-
 /// Makes `unit`, a number in row-major order, the indices of the unit dims.
 void setUnit(const KernelTiling &tiling, mlir::Value unit, ElementEmitter &elements);
 

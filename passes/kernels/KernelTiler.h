@@ -31,6 +31,7 @@ struct Demand {
   bool any = false;
   llvm::SmallVector<BoxDim> box;
   double points = 0;
+  unsigned reads = 0;
 };
 
 /// Chooses the nests, temporaries and units of one kernel. How units are cut, and which way is the
@@ -89,6 +90,8 @@ private:
   llvm::DenseSet<mlir::Value> kept, refused;
   /// What was computed in place during the last analysis.
   llvm::DenseMap<mlir::Value, Demand> visits;
+  /// A nest computes more in place than kMostVisits: then the last analysis knows its visits only.
+  bool isTooMuch = false;
   /// Every nest read other nests at its own indices only.
   bool readsInPlace = true;
   /// What a unit writes at each pointer of `overwritten`, during an analysis: addresses from
@@ -100,10 +103,12 @@ private:
   llvm::DenseMap<mlir::Value, Overwritten> writes;
 
   void makeNests();
+  void openUnits(llvm::ArrayRef<UnitDim> units);
   bool looksUpOverwritten(mlir::Value value) const;
   void grow(Demand &demand, mlir::Value tensor, const Recorder::Read &read);
   bool place(LoopNest &nest, const Demand &demand);
   mlir::Value findWorthKeeping(bool isOneElement = false);
+  mlir::Value findMostComputed();
   bool readsBeforeWrites(const LoopNest &nest, const NestReport &report);
   bool settle(llvm::ArrayRef<UnitDim> units);
   bool isElementwise();

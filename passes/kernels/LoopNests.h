@@ -50,6 +50,8 @@ struct LoopNest {
   /// dims, one box dim each.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groups;
   llvm::SmallVector<BoxDim> box;
+  /// Whether another nest reads the values of a temporary: what does may read none of its elements.
+  bool isRead = true;
   /// Loops cut in two: which, and the extent inside the cut. Box dims come
   /// first, then the loops of the generic.
   llvm::SmallVector<std::pair<unsigned, int64_t>> splits;

@@ -84,3 +84,12 @@ func.func @written(%a: tensor<8x1024x64xf32>) -> (tensor<8x1024x64xf32>, tensor<
   %2 = nn.reduce sum %1 dims = [2] : tensor<8x16x64x64xf32> -> tensor<8x16x64xf32>
   return %0, %2 : tensor<8x1024x64xf32>, tensor<8x16x64xf32>
 }
+
+// -----
+
+// Of nothing there is nothing that is read too late.
+// CHECK: func.func @nothing(
+func.func @nothing(%a: tensor<0x256xf32>) -> tensor<0x256xf32> attributes {rt.in_place = array<i64: 0>} {
+  %0 = nn.exp %a : (tensor<0x256xf32>) -> tensor<0x256xf32>
+  return %0 : tensor<0x256xf32>
+}

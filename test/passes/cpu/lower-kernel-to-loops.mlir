@@ -160,3 +160,17 @@ func.func @row_groups(%x: tensor<8x1024x64xf32>) -> (tensor<8x1024x64xf32>, tens
   %2 = nn.reduce sum %1 dims = [2] : tensor<8x16x64x64xf32> -> tensor<8x16x64xf32>
   return %0, %2 : tensor<8x1024x64xf32>, tensor<8x16x64xf32>
 }
+
+// -----
+
+// What is left of the concatenation reads none of the sum, which is a number of two parts: neither is computed.
+// CHECK-LABEL: func.func private @unread_number.body(
+// CHECK-NOT: 512
+// CHECK: func.func @unread_number(
+func.func @unread_number(%x: tensor<64x512xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = nn.reduce sum %x dims = [0, 1] : tensor<64x512xf32> -> tensor<f32>
+  %1 = nn.reshape %0 : tensor<f32> -> tensor<1xf32>
+  %2 = nn.concat %1, %y dim = 0 : (tensor<1xf32>, tensor<8xf32>) -> tensor<9xf32>
+  %3 = nn.slice %2 starts = [1] strides = [1] : tensor<9xf32> -> tensor<8xf32>
+  return %3 : tensor<8xf32>
+}
