@@ -125,6 +125,9 @@ private:
     }
     if (!placement.localIndices.empty())
       error(function) << what << " " << index << " holds local indices";
+    if (what == "result" && gatheredOverTime(mesh.getValue(), placement) != placement)
+      error(function) << what << " " << index
+                      << " is that of one microbatch: " << toString(mesh.getValue(), placement);
     if (placement.padding && what == "argument")
       error(function) << what << " " << index << " claims to know its padding";
   }

@@ -106,8 +106,9 @@ private:
     op.erase();
   }
 
-  /// The operand with the padding or the local indices that the op needs, once
-  /// for all users.
+  /// The operand with the padding or the local indices that the op needs, once for all users. What
+  /// gradients read is masked apart, where they are, so that a value that is recomputed for them
+  /// need not be there before.
   Value adapt(Operation *op, Value operand, const Placement &wanted) {
     const Placement &found = getLocal(operand.getType()).getValue();
     bool needsPadding = wanted.padding && wanted.padding != found.padding;
@@ -115,12 +116,14 @@ private:
     if (!needsPadding && !needsIndices)
       return operand;
     Type type = localType(getElementTypeOrSelf(operand.getType()), mesh, wanted);
-    Value &adapted = adaptedValues[{operand, type}];
+    bool isOfGradients = needsPadding && roleOf(op) != OpRole::Forward;
+    Value &adapted = adaptedValues[isOfGradients][{operand, type}];
     if (adapted)
       return adapted;
-    // Right behind the value, so that it serves all later users.
+    // In front of all users that come later.
     OpBuilder builder(op);
-    builder.setInsertionPointAfterValue(operand);
+    if (!isOfGradients)
+      builder.setInsertionPointAfterValue(operand);
     if (needsIndices)
       adapted = LocalizeIndexOp::create(builder, op->getLoc(), type, operand);
     else
@@ -144,7 +147,7 @@ private:
   ReshardSearch &search;
   AlikeOps<Needs> known;
   DenseMap<Operation *, const Needs *> needs;
-  DenseMap<std::pair<Value, Type>, Value> adaptedValues;
+  DenseMap<std::pair<Value, Type>, Value> adaptedValues[2]; // of gradients: the second
 };
 
 struct Partition : impl::DistPartitionBase<Partition> {

@@ -210,3 +210,15 @@ func.func @apart(%x: tensor<4x8xf32, #dist.local<#mesh, [4, 8]>>) {
   return
 }
 }
+
+// -----
+
+// What a program gives is of the whole batch: callers know no microbatches.
+#mesh = #dist.mesh<[temporal "mb"=2]>
+module attributes {dist.mesh = #mesh} {
+// expected-error @below {{result 0 is that of one microbatch: [8{"mb"}, 4]}}
+func.func @microbatch(%x: tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>) -> tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>> {
+  %0 = nn.exp %x : (tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>) -> tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>
+  return %0 : tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>
+}
+}
