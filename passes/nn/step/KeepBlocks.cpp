@@ -46,7 +46,9 @@ public:
   }
 
   /// Of a state, or what is made of states alone.
-  unsigned partsOf(Value value) const {
+  unsigned partsOf(Value value) {
+    if (auto known = partsKnown.find(value); known != partsKnown.end())
+      return known->second;
     unsigned parts = 0;
     for (Operation *user : value.getUsers())
       if (auto found = position.find(user); found != position.end())
@@ -56,6 +58,7 @@ public:
       else
         for (Value result : user->getResults())
           parts |= partsOf(result);
+    partsKnown[value] = parts;
     return parts;
   }
 
@@ -95,6 +98,7 @@ private:
   ForwardPass forward;
   SmallVector<ForwardPass::Cut> ends;
   llvm::DenseMap<Operation *, size_t> position;
+  llvm::DenseMap<Value, unsigned> partsKnown;
 };
 
 struct KeepBlocks : step::impl::StepKeepBlocksBase<KeepBlocks> {

@@ -33,35 +33,43 @@ struct WideningPattern : OpRewritePattern<nn::CastOp> {
     Operation *source = cast.getOperand().getDefiningOp();
     auto from = dyn_cast<FloatType>(elementOf(cast.getOperand())),
          to = dyn_cast<FloatType>(elementOf(cast));
-    if (!isWeightGradient(cast) || !isWeightGradient(source) || !source->hasOneUse() ||
-        source->getNumResults() != 1 || !from || !to || from.getWidth() >= to.getWidth())
+    if (!isWeightGradient(cast) || !isWeightGradient(source) || source->getNumResults() != 1 ||
+        !from || !to || from.getWidth() >= to.getWidth() ||
+        !llvm::all_of(source->getUsers(), [&](Operation *user) {
+          return isa<nn::CastOp>(user) && user->getResultTypes() == cast->getResultTypes() &&
+                 isWeightGradient(user);
+        }))
       return failure();
-    if (failed(widen(source, to, cast, rewriter)))
+    FailureOr<Value> wide = widen(source, to, cast.getType(), rewriter);
+    if (failed(wide))
       return failure();
+    // Several readers may each have a cast of their own.
+    for (Operation *user : llvm::make_early_inc_range(source->getUsers()))
+      rewriter.replaceOp(user, *wide);
     // At once, so that what it reads has one reader when the new casts' turn comes.
     rewriter.eraseOp(source);
     return success();
   }
-  virtual LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast,
-                              PatternRewriter &rewriter) const = 0;
+  /// The op's result in `type`, whose elements are `to`.
+  virtual FailureOr<Value> widen(Operation *source, FloatType to, Type type,
+                                 PatternRewriter &rewriter) const = 0;
 };
 
 /// Ops that may have a wide result of narrow operands, as products and casts
 /// may: their verifier tells.
 struct WidenResult : WideningPattern {
   using WideningPattern::WideningPattern;
-  LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast,
-                      PatternRewriter &rewriter) const override {
+  FailureOr<Value> widen(Operation *source, FloatType to, Type type,
+                         PatternRewriter &rewriter) const override {
     Operation *wide = source->clone();
-    wide->getResult(0).setType(cast.getType());
+    wide->getResult(0).setType(type);
     if (!isValid(wide)) {
       wide->destroy();
       return failure();
     }
     rewriter.setInsertionPoint(source);
     rewriter.insert(wide);
-    rewriter.replaceOp(cast, wide->getResult(0));
-    return success();
+    return wide->getResult(0);
   }
 
 private:
@@ -74,8 +82,8 @@ private:
 /// Ops that are linear, as sums and moves of data are, on wide operands.
 struct WidenLinear : WideningPattern {
   using WideningPattern::WideningPattern;
-  LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast,
-                      PatternRewriter &rewriter) const override {
+  FailureOr<Value> widen(Operation *source, FloatType to, Type type,
+                         PatternRewriter &rewriter) const override {
     auto shardable = dyn_cast<ShardableOpInterface>(source);
     Type from = elementOf(source->getResult(0));
     if (!shardable || shardable.getPartialRules(ReduceKind::Sum).empty())
@@ -97,9 +105,8 @@ struct WidenLinear : WideningPattern {
           made->setAttr(nn::kRoleAttr, rewriter.getStringAttr(nn::kRoleWeightGradient));
         operand.set(wider);
       }
-    wide->getResult(0).setType(cast.getType());
-    rewriter.replaceOp(cast, wide->getResult(0));
-    return success();
+    wide->getResult(0).setType(type);
+    return wide->getResult(0);
   }
 };
 

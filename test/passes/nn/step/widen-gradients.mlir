@@ -48,3 +48,15 @@ func.func @lookup(%ids: tensor<4x1xi64>, %g: tensor<4x1024xbf16>) -> tensor<4096
   %1 = nn.cast %0 {nn.role = "weight_gradient"} : (tensor<4096x1024xbf16>) -> tensor<4096x1024xf32>
   return %1 : tensor<4096x1024xf32>
 }
+
+// Each of several readers may have a cast of its own.
+// CHECK-LABEL: func.func @readers
+// CHECK: %[[G:.+]] = nn.contract {{.*}} -> tensor<6x8xf32>
+// CHECK-NEXT: return %[[G]], %[[G]]
+func.func @readers(%x: tensor<4x6xbf16>, %g: tensor<4x8xbf16>) -> (tensor<6x8xf32>, tensor<6x8xf32>) {
+  %0 = nn.contract %x, %g lhs = [0, 1] rhs = [0, 2] result = [1, 2] accumulate = f32 {nn.role = "weight_gradient"}
+    : (tensor<4x6xbf16>, tensor<4x8xbf16>) -> tensor<6x8xbf16>
+  %1 = nn.cast %0 {nn.role = "weight_gradient"} : (tensor<6x8xbf16>) -> tensor<6x8xf32>
+  %2 = nn.cast %0 {nn.role = "weight_gradient"} : (tensor<6x8xbf16>) -> tensor<6x8xf32>
+  return %1, %2 : tensor<6x8xf32>, tensor<6x8xf32>
+}
