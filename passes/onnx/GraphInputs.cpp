@@ -175,13 +175,24 @@ static llvm::DenseSet<Operation *> findLive(Block &block) {
   return live;
 }
 
-/// An input that goes into a lookup as it is can be checked before it does. What nobody looks up
-/// may be anything.
+/// The value of which all elements are `value`'s, but for the width of their integers.
+static Value sourceOfIds(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    auto isInteger = [](Value ids) { return getElementTypeOrSelf(ids).isIntOrIndex(); };
+    if (!isa<nn::ReshapeOp>(op) && !(isa<nn::CastOp>(op) && isInteger(op->getOperand(0))))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// An input that goes into a lookup, in other shape or width perhaps, can be checked before it
+/// does. What nobody looks up may be anything.
 void GraphConverter::recordLookups() {
   llvm::DenseSet<Operation *> live = findLive(function.front());
   auto isLive = [&](Operation *op) { return live.contains(op); };
   for (auto [value, wrapped, rows] : b.lookups) {
-    auto argument = dyn_cast<BlockArgument>(value);
+    auto argument = dyn_cast<BlockArgument>(sourceOfIds(value));
     if (!argument || argument.getOwner() != &function.front() ||
         argument.getArgNumber() >= numInputs || llvm::none_of(wrapped.getUsers(), isLive))
       continue;
