@@ -279,7 +279,7 @@ static MeshOp meshOf(Operation *op) {
 
 static std::optional<int64_t> sizeOn(MeshOp mesh, StringRef axis) {
   for (auto [name, size] : llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
-    if (name == axis)
+    if (name == axis && size > 0) // the mesh itself may not have been verified yet
       return size;
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 // Lets kernels, library calls and sums over the network overwrite what they read last.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/dist/IR/Dist.h"
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
 #include "passes/rt/commands/CommandBuilder.h"
@@ -112,7 +113,7 @@ private:
         continue;
       }
       SmallVector<TransitionOpInterface> transitions = variants.communicationOf(other.op);
-      if (position.lookup(other.op) >= position.lookup(reader) ||
+      if (position.lookup(other.op) >= position.lookup(reader) || dist::crossesStages(other.op) ||
           (!transitions.empty() && transitions[0].isCommunication()))
         return false;
     }
