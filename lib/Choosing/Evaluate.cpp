@@ -15,6 +15,7 @@
 #include "weft/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace weft;
@@ -87,6 +88,10 @@ private:
     func::FuncOp function = account::leadProgram(compilation.getModule());
     evaluation.program = function.getSymName().str();
     int64_t gradientBytes = 0;
+    llvm::StringSet<> updated; // what is frozen has no gradient
+    for (unsigned result = 0; result < function.getNumResults(); ++result)
+      if (StringAttr name = nn::updatedState(function, result))
+        updated.insert(name.getValue());
     for (BlockArgument argument : function.getArguments()) {
       unsigned number = argument.getArgNumber();
       bool isParameter = nn::isParameter(function, number);
@@ -97,6 +102,8 @@ private:
       if (!isParameter || !isa<FloatType>(type.getElementType()))
         continue;
       evaluation.parameters += type.getNumElements();
+      if (!updated.contains(nn::argumentName(function, number)))
+        continue;
       gradientBytes +=
           type.getNumElements() *
           (phases.gradDtype ? elementBytes(precisionType(*phases.gradDtype, type.getContext()))

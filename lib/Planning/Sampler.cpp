@@ -326,7 +326,10 @@ void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
     shardeds.clear();
   const int64_t first = numbersOfSamples.front();
   const std::map<Size, Made> &ofFirst = shardeds[{group.tensor, group.sequenceParallel, first}];
-  bool hasFirst = !hasStatistics && (!ofFirst.empty() || llvm::is_contained(unknown, first));
+  // Of a batch of as many microbatches types say where the axis stands less exactly than is needed
+  // for a larger one: it may have been joined with one behind it.
+  bool hasFirst =
+      !hasStatistics && first > 1 && (!ofFirst.empty() || llvm::is_contained(unknown, first));
   std::vector<Work> all;
   for (int64_t samples : unknown) {
     Work &work = all.emplace_back();
