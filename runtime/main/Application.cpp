@@ -9,6 +9,7 @@
 #include "weft/runtime/Checkpoint.h"
 #include "weft/runtime/FailedWrites.h"
 #include "weft/runtime/Nearest.h"
+#include "weft/runtime/OutputFile.h"
 #include "weft/runtime/Terminal.h"
 
 #include <algorithm>
@@ -146,9 +147,15 @@ private:
     if (!speaks || options.trace.empty())
       return {};
     WEFT_TRY(checkOutput("--trace", options.trace, options, p));
-    if (options.trace == options.training.log)
+    const std::string &log = options.training.log;
+    if (!log.empty() && isSamePlace(options.trace, log))
       return Status::user("--trace and --log both name '" + options.trace +
                           "'; give each a file of its own");
+    if (!options.outputDirectory.empty())
+      for (const auto &[name, path] : outputFiles())
+        if (isSamePlace(options.trace, path))
+          return Status::user("--trace and output '" + name + "' in --output-dir both name '" +
+                              options.trace + "'; give each a file of its own");
     return checkReplaceable("--trace", options.trace);
   }
 
@@ -182,12 +189,7 @@ private:
       return {StatusCode::Usage, "there is no program '" + options.program + "'; there is " +
                                      known + didYouMean(options.program, programs)};
     programName = std::string(p.string(program->name));
-    if (options.ranks != 0 && options.ranks != p.numRanks())
-      return {StatusCode::Usage, "the program is for " + std::to_string(p.numRanks()) +
-                                     " ranks, not " + std::to_string(options.ranks) +
-                                     "; run it with -n " + std::to_string(p.numRanks()) +
-                                     ", or compile it with another --mesh"};
-    return {};
+    return checkRanks(options, p.numRanks());
   }
 
   const Port *find(Range ports, const std::string &name) const {

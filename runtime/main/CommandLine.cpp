@@ -170,3 +170,11 @@ std::string weft::runtime::helpText(const std::string &name, bool positional) {
   CommandLine line;
   return tableFor(name, positional, line).help();
 }
+
+Status weft::runtime::checkRanks(const CommandLine &line, int64_t ranks) {
+  if (line.ranks == 0 || line.ranks == ranks)
+    return {};
+  return {StatusCode::Usage, "the program is for " + std::to_string(ranks) + " ranks, not " +
+                                 std::to_string(line.ranks) + "; run it with -n " +
+                                 std::to_string(ranks) + ", or compile it with another --mesh"};
+}

@@ -42,6 +42,8 @@ struct CommandLine {
 /// was called. `positional`: the first argument without dashes is the executable.
 Status parseCommandLine(const std::string &name, const std::vector<std::string> &arguments,
                         bool positional, CommandLine &result);
+/// Whether -n, if it was given, is what the program is for.
+Status checkRanks(const CommandLine &line, int64_t ranks);
 
 /// NAME=FILE, once for each name.
 FlagTable::Take takeFile(CommandLine::Files &files);

@@ -234,10 +234,12 @@ Status weft::runtime::printOutput(weft_session *session, const ProgramView &p, c
                                   const Port &port, bool speaks) {
   std::vector<int64_t> shape = shapeOf(p, port);
   int64_t count = numElements(shape);
-  std::vector<char> data(size_t(count) * dtypeBytes(port.dtype));
+  // The others only give what they have.
+  std::vector<char> data(speaks ? size_t(count) * dtypeBytes(port.dtype) : 0);
   std::string name(p.string(port.name));
   WEFT_TRY(checked([&](weft_status *status) {
-    return weft_gather_output(session, program, name.c_str(), data.data(), data.size(), status);
+    return weft_gather_output(session, program, name.c_str(), speaks ? data.data() : nullptr,
+                              data.size(), status);
   }));
   if (!speaks)
     return {};

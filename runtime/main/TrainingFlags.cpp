@@ -160,6 +160,14 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
     return usage("--tokens, --top-k, --temperature and --seed say how "
                  "--generate PROMPT goes on; add it");
   bool data = !training.data.empty() || !training.dataTokens.empty();
+  for (const auto *files : {&training.data, &training.evalData})
+    for (const auto &[name, path] : *files)
+      for (const auto &[fixed, other] : options.inputs)
+        if (fixed == name)
+          return usage("'" + name +
+                       "' is given by --input, one value for all steps, and by batches "
+                       "from '" +
+                       path + "'; give it once");
   bool evaluation = !training.evalData.empty() || !training.evalDataTokens.empty();
   if (data && training.steps == 0)
     return usage("--data wants --steps N, at least 1");
@@ -173,9 +181,12 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
   for (auto [flag, number] : {std::pair("--every", training.saveEvery), {"--keep", training.keep}})
     if (number > 0 && training.save.empty())
       return usage(std::string(flag) + " wants --save DIR");
-  for (auto [flag, value] : {std::pair("--save", &training.save), {"--log", &training.log}})
-    if (!value->empty() && training.steps == 0)
-      return usage(std::string(flag) + " wants --steps N");
+  if (training.steps == 0)
+    for (const FlagTable::Given &given : options.given)
+      for (const char *flag :
+           {"--save", "--log", "--shuffle", "--log-every", "--run-ahead", "--eval-every"})
+        if (given.name == flag)
+          return usage(given.name + " wants --steps N");
   if (options.bench || !options.expected.empty() || !options.outputDirectory.empty() ||
       !options.program.empty())
     return usage("--bench, --expect, --output-dir and --program are for single "

@@ -79,7 +79,9 @@ int main(int argc, char **argv) {
     return fail(status.text(), status.code());
   bool runs =
       !options.info && !options.dump && !options.countRanks && options.showPlacement.empty();
-  int64_t ranks = options.ranks ? options.ranks : executable.program().numRanks();
+  int64_t ranks = executable.program().numRanks();
+  if (status = checkRanks(options, ranks); runs && !status.ok())
+    return fail(status.text(), status.code());
   // NCCL wants a process a GPU, which meet over TCP.
   bool meets = options.comm == "tcp" || options.comm == "nccl";
   Ranks where = options.comm == "mpi" ? Ranks::Mpi : meets && ranks > 1 ? Ranks::Tcp : Ranks::Here;

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
-#include <functional>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -163,7 +162,6 @@ private:
   Status collectParts();
   Status commit();
   Status publish(const std::string &name);
-  Status waitForAll(const std::function<bool(double seconds)> &isDone);
   Status prune();
 
   weft_session &session;
@@ -511,22 +509,11 @@ Status CheckpointWriter::Implementation::prune() {
   return {};
 }
 
-/// Waits until it is done on all processes, in rounds: what a slow disk takes is no silence, which
-/// --timeout bounds. `isDone` waits so long at most.
-Status
-CheckpointWriter::Implementation::waitForAll(const std::function<bool(double seconds)> &isDone) {
-  constexpr double kLeastRound = 0.01, kMostRound = 0.2;
-  double round = std::clamp(session.world.timeoutSeconds() / 8, kLeastRound, kMostRound);
-  for (double busy = 1; busy > 0;)
-    WEFT_TRY(reduceMax(session, isDone(round) ? 0 : 1, busy));
-  return {};
-}
-
 /// Waits for the write in work; all processes learn how it ended.
 Status CheckpointWriter::Implementation::settle() {
   if (!writing)
     return {};
-  Status status = waitForAll([&](double seconds) {
+  Status status = waitForAll(session, [&](double seconds) {
     std::unique_lock<std::mutex> guard(mutex);
     return changed.wait_for(guard, std::chrono::duration<double>(seconds),
                             [&] { return partsDone; });
@@ -534,7 +521,7 @@ Status CheckpointWriter::Implementation::settle() {
   if (status.ok())
     status = agree(session, partStatus);
   if (status.ok())
-    status = waitForAll([&](double seconds) { return background.waitFor(seconds); });
+    status = waitForAll(session, [&](double seconds) { return background.waitFor(seconds); });
   cancelled.store(!status.ok());
   background.wait();
   cancelled.store(false);

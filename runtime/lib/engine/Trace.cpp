@@ -7,19 +7,20 @@
 #include "session/AmongProcesses.h"
 
 #include "weft/runtime/OutputFile.h"
+#include "weft/runtime/Terminal.h"
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <set>
 
 using namespace weft::runtime;
 
 namespace {
 
+/// As JSON has it between quotes, which is UTF-8 whatever names are.
 std::string quoted(std::string_view text) {
   std::string result;
-  for (char c : text) {
+  for (char c : shownSafely(text)) {
     if (c == '"' || c == '\\')
       result += '\\';
     result += unsigned(c) < 0x20 ? ' ' : c;
@@ -131,14 +132,10 @@ std::string tracksOfActions(const weft_session &session, const std::vector<Actio
     text += nameEvent("thread_name", ran, size_t(rank), "rank " + std::to_string(rank));
   for (size_t stage = 0; stage < p.Stages().size(); ++stage)
     text += nameEvent("thread_name", predicted, stage, "stage " + std::to_string(stage));
-  std::set<std::pair<uint32_t, uint32_t>> runs;
-  for (const ActionSlice &slice : slices) {
+  for (const ActionSlice &slice : slices)
     text += eventOf(p, slice, ran, "action");
-    runs.insert({slice.program, slice.run});
-  }
-  for (auto [program, run] : runs)
-    for (const ActionSlice &slice : predictedSlices(p, program, run, slices))
-      text += eventOf(p, slice, predicted, "scheduled");
+  for (const ActionSlice &slice : predictedSlices(p, slices))
+    text += eventOf(p, slice, predicted, "scheduled");
   return text;
 }
 

@@ -141,28 +141,30 @@ private:
 
 } // namespace
 
-std::vector<ActionSlice> weft::runtime::predictedSlices(const ProgramView &p, uint32_t index,
-                                                        uint32_t run,
+std::vector<ActionSlice> weft::runtime::predictedSlices(const ProgramView &p,
                                                         const std::vector<ActionSlice> &slices) {
-  double start = 0;
-  bool isTraced = false;
-  for (const ActionSlice &slice : slices)
-    if (slice.program == index && slice.run == run) {
-      start = isTraced ? std::min(start, slice.begin) : slice.begin;
-      isTraced = true;
-    }
+  std::map<uint32_t, std::map<uint32_t, double>> starts; // of the runs of each program
+  for (const ActionSlice &slice : slices) {
+    double &start = starts[slice.program].try_emplace(slice.run, slice.begin).first->second;
+    start = std::min(start, slice.begin);
+  }
   std::vector<ActionSlice> result;
-  if (!isTraced)
-    return result;
-  std::vector<std::vector<Action>> stages;
-  for (const Body &body : p.Bodies().slice(p.Programs()[index].bodies))
-    stages.push_back(actionsOf(p, body));
-  Simulation(std::move(stages), meanSeconds(index, slices))
-      .run([&](size_t stage, const Action &action, double begin, double end) {
+  for (const auto &[index, runs] : starts) {
+    std::vector<std::vector<Action>> stages;
+    for (const Body &body : p.Bodies().slice(p.Programs()[index].bodies))
+      stages.push_back(actionsOf(p, body));
+    std::vector<ActionSlice> one;
+    Simulation(std::move(stages), meanSeconds(index, slices))
+        .run([&, program = index](size_t stage, const Action &action, double begin, double end) {
+          one.push_back(
+              {int64_t(stage), program, 0,
+               action.kind + std::to_string(action.chunk) + "." + std::to_string(action.microbatch),
+               begin, end});
+        });
+    for (auto [run, start] : runs)
+      for (const ActionSlice &slice : one)
         result.push_back(
-            {int64_t(stage), index, run,
-             action.kind + std::to_string(action.chunk) + "." + std::to_string(action.microbatch),
-             start + begin, start + end});
-      });
+            {slice.rank, slice.program, run, slice.action, start + slice.begin, start + slice.end});
+  }
   return result;
 }

@@ -30,11 +30,11 @@ void readSlices(const std::string &text, std::vector<ActionSlice> &slices);
 
 /// When each action would have run if each of a kind and chunk took as long as it does in the mean
 /// (`slices`: of all ranks), transfers took no time, and each stage went through its list as soon
-/// as it could: one run of a program, which begins when the first action did.
+/// as it could: each run of a program, which begins when its first action did.
 ///
 /// As in a simulation of weft-schedule, F waits for that of the chunk before, B and D for those of
 /// the chunk behind, and all for what their stage does before.
-std::vector<ActionSlice> predictedSlices(const ProgramView &program, uint32_t index, uint32_t run,
+std::vector<ActionSlice> predictedSlices(const ProgramView &program,
                                          const std::vector<ActionSlice> &slices);
 
 } // namespace weft::runtime

@@ -63,8 +63,8 @@ struct PlacedVector {
   int64_t from, to;
 };
 
-/// sums[i][to + x] += sum over p of a[i * stride + offsets[p]] * source[from + sourceOffsets[p] + x],
-/// or = if `first`, for Vectors vectors of x.
+/// sums[i][to + x] += sum over p of a[i * stride + offsets[p]] *
+/// source[from + sourceOffsets[p] + x], or = if `first`, for Vectors vectors of x.
 template <typename T, int64_t Rows, int64_t Vectors>
 inline void multiplyVectors(int64_t k, const T *a, int64_t stride, const int64_t *offsets,
                             const T *source, const int64_t *sourceOffsets,

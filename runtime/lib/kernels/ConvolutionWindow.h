@@ -10,8 +10,8 @@ namespace weft::runtime::WEFT_ISA {
 namespace {
 
 constexpr int64_t kBoxColumns = 512, kBoxDepth = 384;
-/// Up to so many rows columns are not packed; their boxes are larger, as all that a box keeps is its
-/// window and its sums.
+/// Up to so many rows columns are not packed; their boxes are larger, as all that a box keeps is
+/// its window and its sums.
 constexpr int64_t kFewOutputs = 2, kUnpackedColumns = 2048;
 
 inline bool isPacked(const ConvolutionProblem &p) { return p.outputs > kFewOutputs; }
@@ -54,7 +54,8 @@ struct WindowDim {
   }
 };
 
-/// Neighbours among columns, of one panel where these are packed, that are neighbours in memory too.
+/// Neighbours among columns, of one panel where these are packed, that are neighbours in memory
+/// too.
 struct ColumnRun {
   int32_t first, count;
   int64_t at;

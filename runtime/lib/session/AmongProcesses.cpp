@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "session/AmongProcesses.h"
 
+#include "base/Threads.h"
+
+#include <algorithm>
 #include <cstring>
 #include <unistd.h>
 
@@ -22,6 +25,12 @@ int64_t numProcesses(const weft_session &session) {
   const CommBackend &comm = session.shared.comm;
   return comm.everyRankIsLocal ? 1 : comm.vtable->num_processes(comm.backend);
 }
+
+/// Work of a thread, and how it ended.
+struct Work {
+  const std::function<Status()> &work;
+  Status status;
+};
 
 /// The sizes of all processes' texts. Collective.
 Status exchangeSizes(weft_session &session, uint64_t own, std::vector<uint64_t> &sizes) {
@@ -58,6 +67,32 @@ Status weft::runtime::agree(weft_session &session, const Status &own) {
           .prefix("rank " + std::to_string(i));
   }
   return {};
+}
+
+Status weft::runtime::waitForAll(weft_session &session,
+                                 const std::function<bool(double seconds)> &isDone) {
+  constexpr double kLeastRound = 0.01, kMostRound = 0.2;
+  double round = std::clamp(session.world.timeoutSeconds() / 8, kLeastRound, kMostRound);
+  for (double busy = 1; busy > 0;)
+    WEFT_TRY(reduceMax(session, isDone(round) ? 0 : 1, busy));
+  return {};
+}
+
+Status weft::runtime::workTogether(weft_session &session, const std::function<Status()> &work) {
+  if (numProcesses(session) == 1)
+    return work();
+  Work own{work, {}};
+  Worker worker;
+  worker.post(
+      [](void *argument) {
+        Work &own = *static_cast<Work *>(argument);
+        own.status = own.work();
+      },
+      &own);
+  Status heard = waitForAll(session, [&](double seconds) { return worker.waitFor(seconds); });
+  worker.wait();
+  WEFT_TRY(heard);
+  return agree(session, own.status);
 }
 
 Status weft::runtime::gatherTexts(weft_session &session, const std::string &text,

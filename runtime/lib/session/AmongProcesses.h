@@ -5,11 +5,21 @@
 
 #include "session/Session.h"
 
+#include <functional>
+
 namespace weft::runtime {
 
 /// The same status on all processes: the one of the first that failed, with
 /// its rank. Collective, a barrier too.
 Status agree(weft_session &session, const Status &own);
+
+/// Waits until it is done on all processes, in rounds: what a slow disk takes is no silence, which
+/// --timeout bounds. `isDone` waits so long at most. Collective.
+Status waitForAll(weft_session &session, const std::function<bool(double seconds)> &isDone);
+
+/// Does the work on a thread while the processes wait for each other so; then all have the same
+/// status, as `agree` gives it. Collective.
+Status workTogether(weft_session &session, const std::function<Status()> &work);
 
 /// The name of the machine, for messages.
 std::string hostOfProcess();

@@ -6,6 +6,7 @@
 #include "base/Philox.h"
 
 #include "weft/runtime/Metadata.h"
+#include "weft/runtime/Terminal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -196,7 +197,7 @@ int64_t Generator::choose(uint64_t position) {
   return ranked[size_t(kept - 1)].second;
 }
 
-Status Generator::next(int stop, Token &token) {
+Status Generator::next(int &stop) {
   std::string name(session.view().string(tokens->name));
   int64_t length = std::min<int64_t>(sequence, int64_t(context.size()));
   std::fill(window.begin(), window.end(), 0);
@@ -212,23 +213,19 @@ Status Generator::next(int stop, Token &token) {
     return Status::user("--generate: the logits are not numbers; the "
                         "parameters are spoiled");
   context.push_back(choose(context.size()));
-  token = {textFrom(context.size() - 1), stop};
   return {};
 }
 
-std::string Generator::textFrom(size_t first) const {
+std::string Generator::untold(bool isEnd) {
   std::string text;
-  for (size_t i = first; i < context.size(); ++i) {
-    int64_t id = context[i];
-    if (!bytes) {
-      text += (i == 0 ? "" : ",") + std::to_string(id);
-      continue;
-    }
-    // A terminal must not be at the mercy of a model.
-    bool plain = (id >= 32 && id < 127) || id == '\n' || id == '\t';
-    char escaped[8];
-    std::snprintf(escaped, sizeof escaped, plain ? "%c" : "\\x%02x", int(id));
-    text += escaped;
+  if (!bytes) {
+    for (; told < context.size(); ++told)
+      text += (told == 0 ? "" : ",") + std::to_string(context[told]);
+    return text;
   }
-  return text;
+  text.assign(context.begin() + std::ptrdiff_t(told), context.end());
+  if (!isEnd)
+    text.resize(wholeCharacters(text));
+  told += text.size();
+  return shownSafely(text);
 }

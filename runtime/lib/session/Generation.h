@@ -24,16 +24,13 @@ public:
   /// bytes. `constants`: inputs that have their values already.
   Status prepare(const GenerationOptions &options, bool bytes,
                  const TrainingOptions::Files &constants);
-  /// The text so far, readable.
-  std::string text() const { return textFrom(0); }
+  /// What the text has that was not told yet, readable: what a terminal takes for a command is
+  /// escaped. A character that is not whole yet comes with its last byte, or when it `isEnd`.
+  std::string untold(bool isEnd);
 
-  struct Token {
-    std::string text; // as it goes on from the one before, readable
-    int stop = 0;     // a signal by which some process was asked to stop; 0 = none was
-  };
   /// Continues the text by a token, on all processes by the same. Collective. `stop`: the signal
-  /// by which this process was asked to.
-  Status next(int stop, Token &token);
+  /// by which this process was asked to; then one by which some process was, 0 = none.
+  Status next(int &stop);
 
 private:
   void findByShape(const ProgramView &program, const Program &forward);
@@ -41,8 +38,6 @@ private:
   /// The logits behind token `last` of the window, and the greatest `stop`, on every process.
   Status readLogits(int64_t last, int &stop);
   int64_t choose(uint64_t position);
-  /// Of token `first` of the context and all behind it.
-  std::string textFrom(size_t first) const;
 
   weft_session &session;
   GenerationOptions options;
@@ -51,6 +46,7 @@ private:
   const Port *tokens = nullptr, *logits = nullptr;
   int64_t batch = 0, sequence = 0, vocabulary = 0;
   std::vector<int64_t> context;
+  size_t told = 0;             // tokens of it
   std::vector<int64_t> window; // batch x sequence
   std::vector<char> input;     // the window as the port has it
   Processes processes;

@@ -136,25 +136,29 @@ Status writeOutput(weft_session &session, const char *program, const char *name,
   const Port *port = nullptr;
   WEFT_TRY(findPort(p, program, name, false, port));
   std::vector<int64_t> shape = shapeOf(p, port->shape);
-  Status status;
   std::string partial = partialName(path);
-  if (session.firstRank == 0)
-    status = createNpy(partial, port->dtype, shape);
   auto settled = [&](Status written) {
     return session.firstRank == 0 ? settlePartial(path, std::move(written)) : written;
   };
   // The others wait for the file, and learn whether it is there, and if not, why.
-  if (Status made = agree(session, status); !made.ok())
+  Status made = workTogether(session, [&]() -> Status {
+    if (session.firstRank != 0)
+      return {};
+    return createNpy(partial, port->dtype, shape);
+  });
+  if (!made.ok())
     return settled(made);
   size_t header = npyHeader(port->dtype, shape).size();
-  for (std::unique_ptr<RankContext> &rank : session.ranks)
-    if (rank->writes(*port))
-      if (status.ok())
-        status = writeRuns(*rank, *port, partial.c_str(), header);
   // All of it is there, or nothing; and no process goes on before it is.
-  if (Status whole = agree(session, status); !whole.ok())
+  Status whole = workTogether(session, [&]() -> Status {
+    for (std::unique_ptr<RankContext> &rank : session.ranks)
+      if (rank->writes(*port))
+        WEFT_TRY(writeRuns(*rank, *port, partial.c_str(), header));
+    return {};
+  });
+  if (!whole.ok())
     return settled(whole);
-  return agree(session, settled({}));
+  return workTogether(session, [&] { return settled({}); });
 }
 
 } // namespace
@@ -188,11 +192,15 @@ int32_t weft_get_output(weft_session *session, const char *program, const char *
 
 int32_t weft_gather_output(weft_session *session, const char *program, const char *name, void *data,
                            uint64_t bytes, weft_status *status) {
-  int32_t code = weft_get_output(session, program, name, data, bytes, status);
   const Port *port = nullptr;
-  if (code != 0 || !findPort(session->view(), program, name, false, port).ok())
-    return code;
-  return report(gatherOutput(*session, *port, static_cast<char *>(data)), status);
+  Status result = findPort(session->view(), program, name, false, port);
+  if (result.ok() && (data || session->firstRank == 0))
+    result = checkBytes(name, globalBytes(session->view(), port->dtype, port->shape), bytes);
+  if (result.ok() && data)
+    result = gather(*session, *port, data);
+  if (result.ok())
+    result = gatherOutput(*session, *port, static_cast<char *>(data));
+  return report(result, status);
 }
 
 int32_t weft_get_state(weft_session *session, const char *name, void *data, uint64_t bytes,

@@ -90,10 +90,12 @@ FlagTable::Names FlagTable::alone(const std::string &names, std::string help,
 
 FlagTable::Names FlagTable::text(const std::string &names, std::string placeholder,
                                  std::string help, std::string &target) {
-  return value(names, std::move(placeholder), std::move(help), [&target](const std::string &text) {
-    target = text;
-    return std::string();
-  });
+  std::string wanted = "is empty; it wants " + placeholder;
+  return value(names, std::move(placeholder), std::move(help),
+               [&target, wanted](const std::string &text) {
+                 target = text;
+                 return text.empty() ? wanted : std::string();
+               });
 }
 
 FlagTable::Names FlagTable::toggle(const std::string &names, std::string help, bool &target) {

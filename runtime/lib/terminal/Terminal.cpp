@@ -45,14 +45,18 @@ void eraseBar() {
 
 bool continues(char byte) { return (uint8_t(byte) & 0xc0) == 0x80; }
 
+/// The bytes of a character of UTF-8 that begins so; 0 if none does.
+size_t lengthBy(uint8_t first) {
+  return first < 0x80                    ? 1
+         : first >= 0xc2 && first < 0xe0 ? 2
+         : first >= 0xe0 && first < 0xf0 ? 3
+         : first >= 0xf0 && first < 0xf5 ? 4
+                                         : 0;
+}
+
 /// The bytes of the character of UTF-8 that the text begins with; 0 if it begins with none.
 size_t characterLength(std::string_view text) {
-  auto first = uint8_t(text.front());
-  size_t length = first < 0x80                    ? 1
-                  : first >= 0xc2 && first < 0xe0 ? 2
-                  : first >= 0xe0 && first < 0xf0 ? 3
-                  : first >= 0xf0 && first < 0xf5 ? 4
-                                                  : 0;
+  size_t length = lengthBy(uint8_t(text.front()));
   if (length > text.size())
     return 0;
   return std::all_of(text.begin() + 1, text.begin() + std::max<size_t>(length, 1), continues)
@@ -144,6 +148,13 @@ std::string weft::runtime::shownSafely(std::string_view text) {
     text.remove_prefix(character.size());
   }
   return shown;
+}
+
+size_t weft::runtime::wholeCharacters(std::string_view text) {
+  for (size_t back = 1; back <= std::min<size_t>(text.size(), 3); ++back)
+    if (char byte = text[text.size() - back]; !continues(byte))
+      return lengthBy(uint8_t(byte)) > back ? text.size() - back : text.size();
+  return text.size();
 }
 
 std::string weft::runtime::messageText(std::string_view text) {

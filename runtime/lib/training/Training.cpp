@@ -77,7 +77,7 @@ private:
   }
 
   Status generate() {
-    log.text(generator.text());
+    log.text(generator.untold(false));
     int64_t done = 0, wanted = options.generation.tokens;
     if (options.generation.wanted)
       WEFT_TRY(fixed.put(Generator::kProgram));
@@ -87,14 +87,15 @@ private:
       Progress progress(shows() && !log.isOnTerminal(), "generating", uint64_t(wanted));
       for (; done < wanted && !stopped && status.ok(); ++done, progress.add(1)) {
         Clock::time_point begun = Clock::now();
-        Generator::Token token;
-        status = generator.next(interrupted(), token);
-        log.text(token.text);
+        int stop = interrupted();
+        status = generator.next(stop);
+        log.text(generator.untold(false));
         // What asked during the last token came too late to stop anything.
         if (done + 1 < wanted)
-          heed(token.stop, secondsSince(begun));
+          heed(stop, secondsSince(begun));
       }
     }
+    log.text(generator.untold(true));
     log.endText(stopped ? kReaderSeconds : kNoLimit);
     if (stopped)
       log.note("stopped after %lld of %lld tokens", static_cast<long long>(done),

@@ -24,6 +24,8 @@ expect 2 'inputs are missing; add --input x=FILE.npy' "$out" "${model[@]}"
 expect 2 "there is no input 'z'; there is x" "$out" --input z=f.npy
 expect 2 "there is no program 'train'; there is forward" "$out" --program train
 expect 2 'the program is for 4 ranks, not 3; run it with -n 4' "$run" -n 3 "$out" "${x[@]}"
+# Before any process is started.
+expect 2 'the program is for 4 ranks, not 1000000; run it with -n 4' timeout 20 "$run" -n 1000000 --comm tcp "$out" "${x[@]}"
 expect 1 "input 'x' must be 5x6 f32, but .*wide.npy' is 5x12 f32" \
   "$out" "${model[@]}" --input "x=$data/wide.npy"
 expect 1 "input 'x' must be 5x6 f32, but .*half.npy' is 5x6 f16" \

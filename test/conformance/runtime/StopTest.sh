@@ -85,7 +85,7 @@ stops_generating() {
   ends 130 4
   count=$(sed -nE 's/^weft: stopped after ([0-9]+) of 1000000000 tokens$/\1/p' "$work/words")
   # Of what is not printed four bytes are told for one.
-  length=$(sed -E 's/\\x[0-9a-f]{2}/./g' "$work/told" | wc -c)
+  length=$(sed -E 's/\\x[0-9A-F]{2}/./g' "$work/told" | wc -c)
   expect 0 "^$((count + 5))\$" echo "$length" # and prompt and line end
   expect 0 '^0$' echo "$(grep -c 'error:' "$work/words")"
 }

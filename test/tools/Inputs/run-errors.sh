@@ -23,6 +23,13 @@ tells 2 "there is nothing to do; add --steps N, --eval-data NAME=FILE.npy or --g
 tells 2 "--eval-every wants --eval-data NAME=FILE.npy or --eval-data-tokens FILE" "${learn[@]}" --steps 2 --eval-every 2
 tells 2 "--save wants --steps N" weft-run train --save c --eval-data-tokens text:byte
 tells 2 "--log wants --steps N" weft-run train --log l.jsonl --generate a
+for flag in "--shuffle 7" "--log-every 5" "--run-ahead off" "--eval-every 2"; do
+  # shellcheck disable=SC2086
+  tells 2 "${flag% *} wants --steps N" weft-run train --eval-data-tokens text:byte $flag
+done
+tells 2 "'input_ids' is given by --input, one value for all steps, and by batches from 'four.npy'; give it once" \
+  weft-run train --steps 1 --input input_ids=two.npy --data input_ids=four.npy
+tells 2 "--output-dir is empty; it wants DIR" weft-run mlp --input x=x8.npy --output-dir ""
 tells 2 "--rtol says how near an output must be; add --expect NAME=FILE.npy" weft-run mlp --input x=x8.npy --rtol 0.1
 tells 2 "--bench, --expect, --output-dir and --program are for single runs, not for training" "${learn[@]}" --steps 2 --bench
 tells 1 "--steps: the executable has no program 'step'; compile the model with --train" weft-run mlp --steps 2 --data x=x8.npy

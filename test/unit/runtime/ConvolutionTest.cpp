@@ -105,7 +105,7 @@ TEST(Convolution, AgreesWithPlainLoops) {
       {1, 4, 3, 1, {6, 5}, {3, 3}, {1, 1}, {1, 1}, {2, 2}, {1, 1}, {11, 9}},
       {2, 4, 6, 2, {5}, {4}, {1}, {2}, {3}, {6}, {19}},
       {1, 16, 16, 1, {8, 8}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {8, 8}},
-      // One and two outputs a group: steps, more columns and more taps than a box has, other images.
+      // One and two outputs a group: steps, more columns and more taps than a box has, images.
       {2, 37, 37, 37, {14, 14}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, {7, 7}},
       {1, 5, 10, 5, {50, 60}, {5, 5}, {1, 1}, {1, 1}, {1, 1}, {2, 2}, {50, 60}},
       {1, 3, 3, 3, {30, 31}, {21, 21}, {1, 1}, {1, 1}, {1, 1}, {10, 10}, {30, 31}},

@@ -63,17 +63,19 @@ TEST(TraceActions, TheScheduleIsSimulated) {
   std::vector<ActionSlice> slices = {{0, 0, 3, "F0.0", 50, 50.5}, {0, 0, 3, "F0.1", 51, 52.5},
                                      {0, 0, 3, "D0.0", 55, 58},   {1, 0, 3, "F1.0", 55, 57},
                                      {1, 0, 3, "D1.0", 58, 60},   {1, 0, 2, "F1.0", 9, 11}};
-  EXPECT_EQ(told(predictedSlices(program.view, 0, 3, slices)),
+  EXPECT_EQ(told(predictedSlices(program.view, slices)),
+            "0 0/2 F0.0 9-10; 0 0/2 F0.1 10-11; 1 0/2 F1.0 10-12; 1 0/2 D1.0 12-14; "
+            "1 0/2 F1.1 14-16; 1 0/2 D1.1 16-18; 0 0/2 D0.0 14-17; 0 0/2 D0.1 18-21; "
             "0 0/3 F0.0 50-51; 0 0/3 F0.1 51-52; 1 0/3 F1.0 51-53; 1 0/3 D1.0 53-55; "
             "1 0/3 F1.1 55-57; 1 0/3 D1.1 57-59; 0 0/3 D0.0 55-58; 0 0/3 D0.1 59-62; ");
-  EXPECT_EQ(told(predictedSlices(program.view, 0, 4, slices)), "");
+  EXPECT_EQ(told(predictedSlices(program.view, {})), "");
 
   PipelineProgram apart(
       {{{"F0.0", 1}, {"B0.0", 1}, {"W0.0", 1}}, {{"F1.0", 1}, {"B1.0", 1}, {"W1.0", 1}}});
   std::vector<ActionSlice> ones;
   for (const char *action : {"F0.0", "B0.0", "W0.0", "F1.0", "B1.0", "W1.0"})
     ones.push_back({0, 0, 0, action, 0, 1});
-  EXPECT_EQ(told(predictedSlices(apart.view, 0, 0, ones)),
+  EXPECT_EQ(told(predictedSlices(apart.view, ones)),
             "0 0/0 F0.0 0-1; 1 0/0 F1.0 1-2; 1 0/0 B1.0 2-3; 1 0/0 W1.0 3-4; 0 0/0 B0.0 3-4; "
             "0 0/0 W0.0 4-5; ");
 }

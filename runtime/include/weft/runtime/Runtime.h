@@ -83,7 +83,8 @@ int32_t weft_run(weft_session *session, const char *program, weft_status *status
 /// elements of other processes are left alone.
 int32_t weft_get_output(weft_session *session, const char *program, const char *name, void *data,
                         uint64_t bytes, weft_status *status);
-/// The same, and on the first process all elements of all others. Collective.
+/// The same, and on the first process all elements of all others; on these `data` may be null.
+/// Collective.
 int32_t weft_gather_output(weft_session *session, const char *program, const char *name, void *data,
                            uint64_t bytes, weft_status *status);
 /// The same as weft_get_output for a state, in its stored dtype.

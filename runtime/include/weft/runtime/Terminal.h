@@ -26,6 +26,8 @@ void tellLine(const char *format, va_list arguments);
 /// Text with names from files, which may be hostile: bytes of control characters, but tabs and ends
 /// of lines, and of what is no UTF-8 as \xHH, so that no command reaches a terminal.
 std::string shownSafely(std::string_view text);
+/// The bytes of the text without a character of UTF-8 at its end that goes on behind it.
+size_t wholeCharacters(std::string_view text);
 /// Lines with such names: shown safely, and of a line past 4096 bytes the middle is left out, with
 /// a word of how many bytes that is.
 std::string listingText(std::string_view text);
