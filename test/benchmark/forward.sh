@@ -5,7 +5,7 @@
 # usage: forward.sh [FOLDER] [ROW...]      a row: NETWORK:SHAPE, as in `rows` below; default all of them
 # Not a test: it asserts nothing. Run it on an idle machine. Each way runs in turn, in ROUNDS (3) rounds; a figure is the
 # median of the rounds' medians in milliseconds. $WEFT_PEER_PYTHON (default: python3) must import torch, torchvision,
-# transformers, onnx and onnxruntime; a way it has not is told as "-". WEFT_PROCESSOR is what we compile for (native).
+# transformers, onnx and onnxruntime; a way it has not is told as "-". WAYS: those that are measured, ours first (all).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${WEFT_BIN:-build/release/bin}
@@ -41,21 +41,21 @@ once() { # WAY NETWORK SHAPE: milliseconds
   *) "$python" "$peer" "$1" "$2" "$threads" "$3" ;;
   esac 2> /dev/null || echo -
 }
-median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+median() { sort -g | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : "-" }'; }
 
 echo "== forward, fp32, one rank, $threads threads: ms (ratio: the fastest peer's by ours; > 1: weft is faster)"
 printf '%-32s %9s %12s %9s %9s %7s\n' network weft onnxruntime eager compiled ratio
-ways=(weft onnxruntime eager compiled)
+read -ra ways <<< "${WAYS:-weft onnxruntime eager compiled}"
 for row in "${rows[@]}"; do
   network=${row%%:*} shape=${row#*:}
   model "$network" "$shape" "$dir/$network-$shape.onnx"
   # shellcheck disable=SC2046
   "$bin/weft-compile" -q "$dir/$network-$shape.onnx" $(bindings "$shape") -o "$dir/$network-$shape"
-  for way in "${ways[@]}"; do : > "$dir/$way.times"; done
+  for way in weft onnxruntime eager compiled; do : > "$dir/$way.times"; done
   for ((round = 0; round < rounds; ++round)); do
     for way in "${ways[@]}"; do once "$way" "$network" "$shape" >> "$dir/$way.times"; done
   done
-  for way in "${ways[@]}"; do median < "$dir/$way.times"; done | paste -sd ' ' | awk -v name="$network $shape" '{
+  for way in weft onnxruntime eager compiled; do median < "$dir/$way.times"; done | paste -sd ' ' | awk -v name="$network $shape" '{
     for (i = 2; i <= 4; ++i) if ($i != "-" && (!best || $i < best)) best = $i
     printf "%-32s %9s %12s %9s %9s %7s\n", name, $1, $2, $3, $4, best ? sprintf("%.2f", best / $1) : "-" }'
 done
