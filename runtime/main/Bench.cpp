@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
+#include "files/InputFile.h"
 #include "session/SentMeter.h"
 #include "session/Session.h"
+#include "weft/runtime/Metadata.h"
 #include "weft/runtime/Terminal.h"
 
 #include <algorithm>
@@ -23,6 +25,16 @@ double percentile(const std::vector<double> &sorted, double share) {
   // The least value that at least this share of the runs do not exceed.
   size_t rank = size_t(share * double(sorted.size()) + 0.999999);
   return sorted[std::min(sorted.size() - 1, rank ? rank - 1 : 0)];
+}
+
+/// Elements of the program's first input that the model looks up; 0 if it looks up none.
+int64_t tokensOf(const ProgramView &p, std::string_view name) {
+  for (const Program &program : p.Programs())
+    if (p.string(program.name) == name)
+      for (const Port &port : p.Ports().slice(program.inputs))
+        if (!metadataOf(p, metadata::kLookupPrefix + std::string(p.string(port.name))).empty())
+          return numElements(shapeOf(p, port));
+  return 0;
 }
 
 } // namespace
@@ -79,10 +91,7 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p, const c
   // All three figures are of the same measurement, so that they agree.
   double share = std::max(0.0, exposed) / std::max(1e-12, mean);
   double overlap = collectives > 0 ? std::max(0.0, 1 - exposed / collectives) : 0;
-  double tokens = 0;
-  for (const MetadataEntry &entry : p.Metadata())
-    if (p.string(entry.key) == "tokens_per_run")
-      tokens = std::atof(std::string(p.string(entry.value)).c_str());
+  double tokens = double(tokensOf(p, program));
   if (!speaks)
     return {};
   if (options.benchJson) {

@@ -72,14 +72,14 @@ bool mayBeExpectedOf(DType output, DType file) {
          (isFloat(output) && isFloat(file) && dtypeBytes(file) > dtypeBytes(output));
 }
 
-int64_t numElements(const std::vector<int64_t> &shape) {
+} // namespace
+
+int64_t weft::runtime::numElements(const std::vector<int64_t> &shape) {
   int64_t count = 1;
   for (int64_t size : shape)
     count *= size;
   return count;
 }
-
-} // namespace
 
 /// A line for each file that weights are in.
 static std::string weightsText(const ProgramView &p, const std::string &modelDirectory) {

@@ -12,6 +12,8 @@ namespace weft::runtime {
 /// One line on stderr, from one process of the job.
 void say(bool speaks, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+int64_t numElements(const std::vector<int64_t> &shape);
+
 /// Text of --info; weights are looked for in `modelDirectory`.
 std::string infoText(const ProgramView &program, const std::string &modelDirectory);
 

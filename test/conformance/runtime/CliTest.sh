@@ -89,7 +89,7 @@ agree() {
 expect 0 '"sent_bytes":\{"[a-z,]+":[0-9]+.*"sent_messages":\{' "$out" "${model[@]}" --bench=json
 expect 0 'they agree' echo "$(agree)"
 expect 0 "input 'x' is zeros" "$out" "${model[@]}" --bench
-expect 0 'tokens/s' "$out" "${model[@]}" "${x[@]}" --bench
+expect 0 'runs/s' "$out" "${model[@]}" "${x[@]}" --bench
 expect 0 'wrote the trace' "$out" "${model[@]}" "${x[@]}" --trace "$work/trace.json"
 # A trace is a new file beside the old one: that its folder takes none is told before the run.
 expect 1 "--trace: '/proc/self/comm' cannot be written" "$out" "${model[@]}" "${x[@]}" --trace /proc/self/comm

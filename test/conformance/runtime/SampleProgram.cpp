@@ -59,7 +59,6 @@ std::vector<uint8_t> makeProgram(uint64_t hash) {
   b.info().weftVersion = b.string("test");
   b.info().modelName = b.string("sample");
   b.info().target = b.string("cpu");
-  b.addMetadata("tokens_per_run", std::to_string(kRows));
   Id dp = b.addMeshAxis("dp", 2), tp = b.addMeshAxis("tp", 2);
   const int64_t rows = 3, hidden = 4; // local, both padded
   uint64_t end = 0;
