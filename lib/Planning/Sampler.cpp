@@ -326,8 +326,8 @@ void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
     shardeds.clear();
   const int64_t first = numbersOfSamples.front();
   const std::map<Size, Made> &ofFirst = shardeds[{group.tensor, group.sequenceParallel, first}];
-  // Of a batch of as many microbatches types say where the axis stands less exactly than is needed
-  // for a larger one: it may have been joined with one behind it.
+  // With one sample a microbatch their axis takes up the batch, and a placement may join it with
+  // the axis of a dimension merged behind it, which is another layout with more samples.
   bool hasFirst =
       !hasStatistics && first > 1 && (!ofFirst.empty() || llvm::is_contained(unknown, first));
   std::vector<Work> all;

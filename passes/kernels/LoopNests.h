@@ -50,7 +50,7 @@ struct LoopNest {
   /// dims, one box dim each.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groups;
   llvm::SmallVector<BoxDim> box;
-  /// Whether another nest reads the values of a temporary: what does may read none of its elements.
+  /// False of a temporary of which no nest reads an element after all.
   bool isRead = true;
   /// Loops cut in two: which, and the extent inside the cut. Box dims come
   /// first, then the loops of the generic.
