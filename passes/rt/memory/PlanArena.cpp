@@ -177,8 +177,9 @@ private:
     return indices;
   }
 
-  /// Tries orders until one is good enough, and keeps the best. From each of them on, what ends
-  /// highest is placed earlier, halfway to the first, a number of times.
+  /// Tries orders until one is good enough, and keeps the best. An order is given up at the first
+  /// item that ends where the best arena does or beyond; from each order on, what ended highest is
+  /// placed earlier, halfway to the first, a number of times.
   void placeAll() {
     const int64_t least = leastBytes();
     const size_t rounds =
@@ -188,15 +189,17 @@ private:
     auto isEnough = [&] { return items.empty() || best - least <= least / kSlack; };
     for (Order order : kOrders) {
       std::vector<size_t> indices = inOrder(order);
+      size_t settled = 0; // so many first ones lie where they would be placed
       for (size_t round = 0; round <= rounds && !isEnough(); ++round) {
-        if (int64_t end = place(indices); end < best) {
-          best = end;
+        size_t highest = place(indices, settled, best);
+        if (items[indices[highest]].end() < best) {
+          best = endOf();
           for (auto [offset, item] : llvm::zip_equal(kept, items))
             offset = item.offset;
         }
-        auto highest = llvm::max_element(
-            indices, [&](size_t a, size_t b) { return items[a].end() < items[b].end(); });
-        std::rotate(indices.begin() + (highest - indices.begin()) / 2, highest, highest + 1);
+        settled = highest / 2;
+        std::rotate(indices.begin() + settled, indices.begin() + highest,
+                    indices.begin() + highest + 1);
       }
     }
     for (auto [offset, item] : llvm::zip_equal(kept, items))
@@ -234,22 +237,39 @@ private:
     return least;
   }
 
-  /// Places all items, one after the other, and returns where the last ends.
-  int64_t place(ArrayRef<size_t> order) {
-    int64_t end = base;
+  /// Places items one after the other, but the first `settled` ones where they lie, and returns
+  /// which ends highest: the first one that does not end before `limit`, behind which none is
+  /// placed, or the highest of all.
+  size_t place(ArrayRef<size_t> order, size_t settled, int64_t limit) {
     for (auto &[op, routine] : routines)
       routine->clear();
     for (auto &program : programs) {
       program->clear();
-      end = std::max(end, program->portsEnd);
       if (program->portsEnd > base)
         take({base, program->portsEnd}, *program,
              {0, std::max<int64_t>(program->lifetimes.order().size() - 1, 0)});
     }
-    for (size_t i : order) {
-      items[i].offset = items[i].routine ? placeInRoutine(items[i]) : placeInProgram(items[i]);
-      end = std::max(end, items[i].end());
+    size_t highest = 0;
+    for (auto [i, index] : llvm::enumerate(order)) {
+      Item &item = items[index];
+      if (i >= settled)
+        item.offset = item.routine ? findInRoutine(item) : findInProgram(item);
+      take(item);
+      if (i == 0 || item.end() > items[order[highest]].end())
+        highest = i;
+      if (item.end() >= limit)
+        break;
     }
+    return highest;
+  }
+
+  /// Where the last of all that is placed ends.
+  int64_t endOf() const {
+    int64_t end = base;
+    for (const auto &program : programs)
+      end = std::max(end, program->portsEnd);
+    for (const Item &item : items)
+      end = std::max(end, item.end());
     return end;
   }
 
@@ -339,7 +359,15 @@ private:
     });
   }
 
-  int64_t placeInProgram(const Item &item) {
+  void take(const Item &item) {
+    ByteRange bytes = {item.offset, item.end()};
+    if (item.program)
+      take(bytes, *item.program, item.life);
+    else
+      item.routine->own.insert(bytes, item.life.first, item.life.second);
+  }
+
+  int64_t findInProgram(const Item &item) const {
     ProgramPlan &plan = *item.program;
     auto [begin, end] = plan.momentsIn(item.life);
     Gaps gaps(base, item.bytes);
@@ -347,20 +375,15 @@ private:
     plan.forEachCalled(item.life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
       routine.own.subtractFrom(gaps, first, last);
     });
-    int64_t offset = gaps.smallest();
-    take({offset, offset + item.bytes}, plan, item.life);
-    return offset;
+    return gaps.smallest();
   }
 
-  int64_t placeInRoutine(const Item &item) {
-    RoutinePlan &plan = *item.routine;
+  int64_t findInRoutine(const Item &item) const {
     auto [first, last] = item.life;
     Gaps gaps(base, item.bytes);
-    plan.own.subtractFrom(gaps, first, last);
-    plan.callers.subtractFrom(gaps, first, last);
-    int64_t offset = gaps.smallest();
-    plan.own.insert({offset, offset + item.bytes}, first, last);
-    return offset;
+    item.routine->own.subtractFrom(gaps, first, last);
+    item.routine->callers.subtractFrom(gaps, first, last);
+    return gaps.smallest();
   }
 
   /// Scratch is from a routine's first byte to its last, whatever callers have between.
