@@ -47,6 +47,15 @@ struct RoutinePlan {
   int64_t low = INT64_MAX, high = 0;
 };
 
+/// From the first to the last command, or moment, both within.
+using Life = std::pair<int64_t, int64_t>;
+
+/// Commands of a routine that run while something of its caller is in use.
+struct Called {
+  RoutinePlan *routine;
+  Life commands;
+};
+
 /// A program, and when it calls which routine.
 struct ProgramPlan {
   ProgramPlan(ProgramOp program) : program(program), lifetimes(program), taken(0) {}
@@ -55,15 +64,14 @@ struct ProgramPlan {
   void clear() { taken = TakenBytes(moments.size()); }
 
   /// Of the moments at which lives begin and end, those within one: lives meet where these do.
-  std::pair<int64_t, int64_t> momentsIn(std::pair<int64_t, int64_t> life) const {
+  Life momentsIn(Life life) const {
     return {llvm::lower_bound(moments, life.first) - moments.begin(),
             llvm::upper_bound(moments, life.second) - moments.begin() - 1};
   }
 
-  /// Calls `each` with the commands of routines, from the first to the last of an interval, that
-  /// run in calls within `life`.
-  void forEachCalled(std::pair<int64_t, int64_t> life,
-                     llvm::function_ref<void(RoutinePlan &, int64_t, int64_t)> each) {
+  /// The commands of routines that run in calls within `life`.
+  SmallVector<Called, 0> calledIn(Life life) const {
+    SmallVector<Called, 0> called;
     for (auto &[routine, starts] : calls) {
       int64_t size = routine->size();
       auto *begin =
@@ -72,13 +80,15 @@ struct ProgramPlan {
           llvm::partition_point(starts, [&](int64_t start) { return start <= life.second; });
       // Of those between the first and the last all is within.
       if (end - begin > 2) {
-        each(*routine, 0, size - 1);
+        called.push_back({routine, {0, size - 1}});
         continue;
       }
       for (auto *start = begin; start < end; ++start)
-        each(*routine, std::max<int64_t>(life.first - *start, 0),
-             std::min(life.second - *start, size - 1));
+        called.push_back({routine,
+                          {std::max<int64_t>(life.first - *start, 0),
+                           std::min(life.second - *start, size - 1)}});
     }
+    return called;
   }
 
   ProgramOp program;
@@ -87,6 +97,8 @@ struct ProgramPlan {
   TakenBytes taken;             // by these, over the moments
   llvm::MapVector<RoutinePlan *, SmallVector<int64_t>> calls; // where they start
   int64_t portsEnd = 0;                                       // they stand first
+  Life portMoments;
+  SmallVector<Called, 0> portCalled;
   int64_t peak = 0;
 };
 
@@ -108,10 +120,21 @@ public:
         addProgram(program);
     for (auto &[op, routine] : routines)
       for (auto buffer : ProgramOp(routine->routine).getOps<BufferOp>())
-        items.push_back(
-            {bytesOf(buffer), buffer, live(buffer, routine->lifetimes), routine.get(), nullptr});
+        items.push_back({bytesOf(buffer),
+                         buffer,
+                         live(buffer, routine->lifetimes),
+                         routine.get(),
+                         nullptr,
+                         0,
+                         {},
+                         {}});
     for (auto &program : programs)
       addBuffers(*program);
+    for (Item &item : items)
+      if (item.program) {
+        item.moments = item.program->momentsIn(item.life);
+        item.called = item.program->calledIn(item.life);
+      }
     placeAll();
     finish();
   }
@@ -120,10 +143,13 @@ private:
   struct Item {
     int64_t bytes;
     BufferOp buffer;
-    std::pair<int64_t, int64_t> life;
+    Life life;
     RoutinePlan *routine; // of one of them
     ProgramPlan *program;
     int64_t offset = 0;
+    // Where it lives in a program: while which of its moments, and beside which commands.
+    Life moments;
+    SmallVector<Called, 0> called;
 
     int64_t end() const { return offset + bytes; }
   };
@@ -246,8 +272,7 @@ private:
     for (auto &program : programs) {
       program->clear();
       if (program->portsEnd > base)
-        take({base, program->portsEnd}, *program,
-             {0, std::max<int64_t>(program->lifetimes.order().size() - 1, 0)});
+        take({base, program->portsEnd}, *program, program->portMoments, program->portCalled);
     }
     size_t highest = 0;
     for (auto [i, index] : llvm::enumerate(order)) {
@@ -339,7 +364,7 @@ private:
     for (auto buffer : plan.program.getOps<BufferOp>()) {
       if (buffer.getKind() != BufferClass::Input && buffer.getKind() != BufferClass::Output) {
         auto life = live(buffer, plan.lifetimes);
-        items.push_back({bytesOf(buffer), buffer, life, nullptr, &plan});
+        items.push_back({bytesOf(buffer), buffer, life, nullptr, &plan, 0, {}, {}});
         llvm::append_range(plan.moments, std::array{life.first, life.second});
         continue;
       }
@@ -349,32 +374,29 @@ private:
     }
     llvm::sort(plan.moments);
     plan.moments.erase(llvm::unique(plan.moments), plan.moments.end());
+    plan.portMoments = plan.momentsIn({0, end});
+    plan.portCalled = plan.calledIn({0, end});
   }
 
-  void take(ByteRange bytes, ProgramPlan &plan, std::pair<int64_t, int64_t> life) {
-    auto [first, last] = plan.momentsIn(life);
-    plan.taken.insert(bytes, first, last);
-    plan.forEachCalled(life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
-      routine.callers.insert(bytes, first, last);
-    });
+  static void take(ByteRange bytes, ProgramPlan &plan, Life moments, ArrayRef<Called> called) {
+    plan.taken.insert(bytes, moments.first, moments.second);
+    for (const auto &[routine, commands] : called)
+      routine->callers.insert(bytes, commands.first, commands.second);
   }
 
-  void take(const Item &item) {
+  static void take(const Item &item) {
     ByteRange bytes = {item.offset, item.end()};
     if (item.program)
-      take(bytes, *item.program, item.life);
+      take(bytes, *item.program, item.moments, item.called);
     else
       item.routine->own.insert(bytes, item.life.first, item.life.second);
   }
 
   int64_t findInProgram(const Item &item) const {
-    ProgramPlan &plan = *item.program;
-    auto [begin, end] = plan.momentsIn(item.life);
     Gaps gaps(base, item.bytes);
-    plan.taken.subtractFrom(gaps, begin, end);
-    plan.forEachCalled(item.life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
-      routine.own.subtractFrom(gaps, first, last);
-    });
+    item.program->taken.subtractFrom(gaps, item.moments.first, item.moments.second);
+    for (const auto &[routine, commands] : item.called)
+      routine->own.subtractFrom(gaps, commands.first, commands.second);
     return gaps.smallest();
   }
 
