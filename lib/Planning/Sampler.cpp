@@ -7,7 +7,6 @@
 #include "passes/nn/step/KeepBlocks.h"
 #include "weft/Account/ProgramAccount.h"
 #include "weft/Interfaces/TensorTypes.h"
-#include "weft/Search/AxisSearch.h"
 #include "weft/Support/Diagnostics.h"
 
 #include "mlir/IR/Threading.h"
@@ -127,18 +126,16 @@ Sampler::Sampler(const Compilation &program, Compilation atImport)
   }
   if (hasStatistics)
     return;
-  for (Size size : sizes())
-    keepBlocksOf(graphs[{1, size}].emplace(program.clone()), size);
+  for (Recompute recompute : {Recompute::None, Recompute::Full})
+    for (Size size : sizes(recompute))
+      if (auto [graph, isNew] = graphs.try_emplace({1, size}); isNew)
+        keepBlocksOf(graph->second.emplace(program.clone()), size);
 }
 
-std::set<Sampler::Size> Sampler::sizes() const {
+std::vector<Sampler::Size> Sampler::sizes(Recompute recompute) const {
   if (blockCount == 0)
     return {0};
-  std::set<Size> all;
-  for (Recompute recompute : {Recompute::None, Recompute::Full})
-    if (recompute == Recompute::None || imported.options.phases.train)
-      all.insert({fewerBlocks(recompute), fewerBlocks(recompute) + 1});
-  return all;
+  return {fewerBlocks(recompute), fewerBlocks(recompute) + 1};
 }
 
 Sampler::Size Sampler::fewerBlocks(Recompute recompute) const {
@@ -203,32 +200,35 @@ const Sampler::Made &Sampler::stepped(Parts parts, Size size) {
 struct Sampler::Work {
   Group group;
   int64_t samples = 0;
-  std::map<Size, const Made *> stepped;
-  std::map<Size, Made> *sharded = nullptr;    ///< empty: to be made
-  const std::map<Size, Made> *like = nullptr; ///< of fewer samples, split so; null: to be searched
+  std::map<Size, const Made *> stepped; ///< of those that are to be searched
+  Sharded *sharded = nullptr;
+  const Sharded *like = nullptr; ///< of fewer samples, split so; null: to be searched
   std::optional<Pair> pair;
   int64_t programs = 0;
   std::string error;
 };
 
-/// All at once, as the search for placements finds in a program what it found in one with fewer
-/// blocks.
+/// One size after the other, as the search for placements finds in a program what it found in one
+/// with fewer blocks.
 void Sampler::shard(Work &work) const {
-  if (work.like) {
-    for (const auto &[size, from] : *work.like) {
-      Made &made = work.sharded->emplace(size, Made{std::nullopt, from.error}).first->second;
-      if (!from.program)
-        continue;
-      made.program.emplace(from.program->clone());
-      made.program->options.phases.microbatches = wholeBatch / work.samples;
-      setMicrobatches(made.program->getModule(), wholeBatch / work.samples);
-    }
+  std::map<Size, Made> &made = work.sharded->programs;
+  if (!work.like) {
+    for (auto [size, from] : work.stepped)
+      made.emplace(size, from->program ? shard(work, size, *work.sharded->memory)
+                                       : Made{std::nullopt, from->error});
     return;
   }
-  AxisSearchMemory memory;
-  for (auto [size, from] : work.stepped)
-    work.sharded->emplace(size, from->program ? shard(work, size, memory)
-                                              : Made{std::nullopt, from->error});
+  for (Size size : sizes(work.group.recompute)) {
+    if (made.count(size))
+      continue;
+    const Made &from = work.like->programs.at(size);
+    Made &copy = made.emplace(size, Made{std::nullopt, from.error}).first->second;
+    if (!from.program)
+      continue;
+    copy.program.emplace(from.program->clone());
+    copy.program->options.phases.microbatches = wholeBatch / work.samples;
+    setMicrobatches(copy.program->getModule(), wholeBatch / work.samples);
+  }
 }
 
 Sampler::Made Sampler::shard(const Work &work, Size size, AxisSearchMemory &memory) const {
@@ -282,7 +282,7 @@ llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_
 
 /// Nothing for the reason in `work.error`.
 std::optional<Sample> Sampler::sample(Work &work, Size size) const {
-  const Made &from = work.sharded->at(size);
+  const Made &from = work.sharded->programs.at(size);
   if (!from.program) {
     work.error = from.error;
     return std::nullopt;
@@ -325,33 +325,41 @@ void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
   if (shardeds.size() + unknown.size() > kMostSharded)
     shardeds.clear();
   const int64_t first = numbersOfSamples.front();
-  const std::map<Size, Made> &ofFirst = shardeds[{group.tensor, group.sequenceParallel, first}];
+  const std::vector<Size> sizes = this->sizes(group.recompute);
+  auto isMade = [&](const Sharded &sharded) {
+    return llvm::all_of(sizes, [&](Size size) { return sharded.programs.count(size) > 0; });
+  };
+  auto shardedOf = [&](int64_t samples) -> Sharded & {
+    return shardeds[{group.tensor, group.sequenceParallel, samples}];
+  };
   // With one sample a microbatch their axis takes up the batch, and a placement may join it with
   // the axis of a dimension merged behind it, which is another layout with more samples.
-  bool hasFirst =
-      !hasStatistics && first > 1 && (!ofFirst.empty() || llvm::is_contained(unknown, first));
+  bool hasFirst = !hasStatistics && first > 1 &&
+                  (isMade(shardedOf(first)) || llvm::is_contained(unknown, first));
   std::vector<Work> all;
   for (int64_t samples : unknown) {
     Work &work = all.emplace_back();
     work.group = group;
     work.samples = samples;
-    work.sharded = &shardeds[{group.tensor, group.sequenceParallel, samples}];
-    if (!work.sharded->empty())
-      continue;
+    work.sharded = &shardedOf(samples);
     if (samples != first && hasFirst) {
-      work.like = &ofFirst;
+      work.like = &shardedOf(first);
       continue;
     }
-    for (Size size : sizes())
-      work.stepped[size] = &stepped(hasStatistics ? wholeBatch / samples : 1, size);
+    if (!work.sharded->memory)
+      work.sharded->memory = std::make_unique<AxisSearchMemory>();
+    for (Size size : sizes)
+      if (!work.sharded->programs.count(size))
+        work.stepped[size] = &stepped(hasStatistics ? wholeBatch / samples : 1, size);
   }
   MLIRContext &context = imported.getContext();
   context.loadAllAvailableDialects(); // which threads must not do
   for (bool isSearched : {true, false})
     parallelForEach(&context, all, [&](Work &work) {
-      if (work.sharded->empty() && isSearched == !work.like)
+      if (isSearched == !work.like)
         shard(work);
     });
+  forgetSearches(group);
   parallelForEach(&context, all, [&](Work &work) { compile(work); });
   for (Work &work : all) {
     programs += work.programs;
@@ -359,6 +367,14 @@ void Sampler::make(const Group &group, ArrayRef<int64_t> numbersOfSamples) {
       errors.try_emplace({group, work.samples}, work.error);
     exacts[{group, work.samples}] = std::move(work.pair);
   }
+}
+
+/// Memories are large: those are kept that another mode of recomputation, which is asked for next,
+/// has a use for.
+void Sampler::forgetSearches(const Group &but) {
+  for (auto &[key, sharded] : shardeds)
+    if (std::get<0>(key) != but.tensor || std::get<1>(key) != but.sequenceParallel)
+      sharded.memory.reset();
 }
 
 const Sampler::Pair *Sampler::exact(const Group &group, int64_t samples) {

@@ -5,6 +5,7 @@
 
 #include "weft/Compiler/Compilation.h"
 #include "weft/Planner/Search.h"
+#include "weft/Search/AxisSearch.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -47,8 +48,8 @@ public:
 private:
   using Parts = int64_t; ///< microbatches whose statistics are apart; 1 if there are none
   using Size = int64_t;  ///< blocks that are kept
-  /// Of all programs that are compiled.
-  std::set<Size> sizes() const;
+  /// Of the two programs that tell of a mode; one where no blocks repeat.
+  std::vector<Size> sizes(Recompute recompute) const;
   /// Of the smaller one of two programs.
   Size fewerBlocks(Recompute recompute) const;
   void keepBlocksOf(Compilation &program, Size size) const;
@@ -59,6 +60,11 @@ private:
     std::string error;
   };
   const Made &stepped(Parts parts, Size size);
+  /// Programs that differ in their blocks alone, and what the search for placements met in them.
+  struct Sharded {
+    std::map<Size, Made> programs;
+    std::unique_ptr<AxisSearchMemory> memory;
+  };
   /// With fewer and with more blocks; without blocks the same program twice.
   using Pair = std::pair<planner::Sample, planner::Sample>;
   struct Work;
@@ -67,6 +73,7 @@ private:
   void compile(Work &work) const;
   std::optional<planner::Sample> sample(Work &work, Size size) const;
   void make(const planner::Group &group, llvm::ArrayRef<int64_t> numbersOfSamples);
+  void forgetSearches(const planner::Group &but);
   const Pair *exact(const planner::Group &group, int64_t samples);
   planner::ModelAccount modelOf(const Pair &pair) const;
   std::optional<planner::ModelAccount> find(const planner::Group &group, int64_t samples);
@@ -81,7 +88,7 @@ private:
   std::map<std::pair<Parts, Size>, std::optional<Compilation>> graphs;
   std::map<std::pair<Parts, Size>, Made> steps;
   /// By all of a group but what it recomputes, which placements do not depend on.
-  std::map<std::tuple<int64_t, bool, int64_t>, std::map<Size, Made>> shardeds;
+  std::map<std::tuple<int64_t, bool, int64_t>, Sharded> shardeds;
   std::map<std::pair<planner::Group, int64_t>, std::optional<Pair>> exacts;
   std::map<std::pair<planner::Group, int64_t>, std::unique_ptr<planner::ModelAccount>> accounts;
   std::map<std::pair<planner::Group, int64_t>, std::string> errors;
