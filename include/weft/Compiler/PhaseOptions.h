@@ -50,6 +50,8 @@ struct PhaseOptions {
   /// The program has fewer blocks than the model, and `place` was said of more blocks and axes than
   /// there are: what it names of the rest is left out, and no gradient's addends are taken for far.
   bool isPart = false;
+  /// Figures are read off what is made, and nobody runs it: nothing judges it behind `sharded`.
+  bool onlyMeasured = false;
   /// Names of axes that split the batch; nothing: dp if the mesh has it.
   std::optional<std::vector<std::string>> batchAxes;
   /// In which order stages of a pipeline run microbatches: a name, or the text of a schedule;
