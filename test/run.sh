@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 usage="usage: test/run.sh [--full] [--continue] [-R REGEX]
   --full      the volumes of the acceptance criteria (hours) instead of the reduced ones (minutes), the sanitizers of
-              addresses and of threads instead of each on every other day, whole models beside PyTorch, which is
+              addresses and of threads instead of each on every third day, whole models beside PyTorch, which is
               installed, clang-tidy on the compiler, and bugs planted in a copy of the sources, of which the tests must
               catch 95 in 100. By the day: half of the clusters whose plans are searched in whole, a sixth of the random
               trainings, of the layouts whose bytes are counted, and of the files that clang-tidy reads, an eighth of
@@ -80,8 +80,8 @@ cat "$ctest_files/LastTest.log" >> "$outputs"
 failed=
 day=$(($(date +%s) / 86400))
 if [ ${#filter[@]} -eq 0 ]; then
-  sanitizers=(asan tsan)
-  [ ${#full[@]} -gt 0 ] || sanitizers=("${sanitizers[day % 2]}")
+  sanitizers=(asan asan-readers tsan)
+  [ ${#full[@]} -gt 0 ] || sanitizers=("${sanitizers[day % 3]}")
   step "sanitizers: ${sanitizers[*]}"
   beside sanitizers test/sanitizers.sh "${sanitizers[@]}"
 fi
