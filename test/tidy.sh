@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs clang-tidy with the checks of .clang-tidy; says what it finds, and fails then.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# usage: tidy.sh [--part K/N] [--compiler [FOLDER...] | --changed [COMMITS] | --all | FILE...]
+# usage: tidy.sh [--part K/N | --by-day] [--compiler [FOLDER...] | --changed [COMMITS] | --all | FILE...]
 #   (default: the runtime; --compiler: the compiler, or some folders of it, through its precompiled header and without the two
 #   checks that walk through all of MLIR's headers, 4 to 5 processor seconds a file; --changed: of these files those that the
 #   last 10 commits, or so many, and the working tree touch; --all: every check on every file, half an hour on two cores;
-#   --part: of any of these each Nth file, from number K of 0 to N-1)
+#   --part: of any of these each Nth file, from number K of 0 to N-1; --by-day: each second one, the others on the next day,
+#   and all of them with WEFT_TEST_FULL=1)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 build=${WEFT_BUILD:-build/release}
@@ -14,6 +15,7 @@ command -v "$tidy" > /dev/null || { echo "there is no $tidy: tools/install-deps.
 [ -f "$build/compile_commands.json" ] || { echo "there is no $build/compile_commands.json: configure first"; exit 1; }
 part=0/1
 [ "${1:-}" != --part ] || { part=$2 && shift 2; }
+[ "${1:-}" != --by-day ] || { shift && { [ -n "${WEFT_TEST_FULL:-}" ] || part=$(($(date +%s) / 86400 % 2))/2; }; }
 checks=() compiler=(--checks=-readability-identifier-naming,-readability-redundant-declaration)
 of_compiler() { grep -E '\.cpp$' | grep -vE '^(test|runtime)/' | sort -u; }
 case "${1:-}" in
