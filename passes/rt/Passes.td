@@ -449,7 +449,8 @@ def RtPlanArena : Pass<"rt-plan-arena", "::mlir::ModuleOp"> {
     gap that is free for its whole life (best fit). Which is placed first decides how much
     is lost between them: by bytes, by bytes and life, by life, by first use; and from each of
     these on, what ends highest is placed earlier, until the arena is at most a two-hundredth
-    larger than what is alive at once, or enough was tried. The smallest arena stays. A buffer
+    larger than what is alive at once, or enough was tried. An order is given up at what ends
+    no lower than the smallest arena so far, which stays. A buffer
     used by another stream lives from the event that lets that command start until the wait for
     its end.
 
