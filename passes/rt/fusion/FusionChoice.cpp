@@ -117,6 +117,13 @@ Cuts FusionChoice::intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   return result;
 }
 
+ArrayRef<int64_t> FusionChoice::cutsAt(Operation *op, int operand) const {
+  std::unique_ptr<Cuts> &known = knownCuts[{op, operand}];
+  if (!known)
+    known = std::make_unique<Cuts>(cutsOf(op, operand));
+  return *known;
+}
+
 bool weft::rt::isFree(Operation *op) { return isViewOrConstant(op); }
 
 bool weft::rt::isCheap(Operation *op) {
@@ -339,7 +346,7 @@ void FusionChoice::formGroups(Block &block) {
     Group single;
     single.ops = {&op};
     single.runsAt = position.lookup(&op);
-    single.cuts = cutsOf(&op, -1);
+    single.cuts = Cuts(cutsAt(&op, -1));
     single.bytes = dearBytesOf(&op);
     for (Value result : op.getResults()) {
       single.keptBytes += keptBytesOf(&op, result);
@@ -426,10 +433,10 @@ Cuts FusionChoice::cutsBetween(unsigned from, unsigned into) const {
         Operation *producer = producerOf(op->getOperand(i));
         if (!producer || groupOf.lookup(producer) != maker)
           continue;
-        cuts = intersect(cuts, cutsOf(op, i));
+        cuts = intersect(cuts, cutsAt(op, i));
         for (Operation *view = op->getOperand(i).getDefiningOp(); view != producer;
              view = view->getOperand(0).getDefiningOp())
-          cuts = intersect(cuts, cutsOf(view, 0));
+          cuts = intersect(cuts, cutsAt(view, 0));
       }
   return cuts;
 }
@@ -456,7 +463,7 @@ Cuts FusionChoice::cutsBehindView(Operation *view, Operation *producer) const {
   for (Operation *op = view; op != producer; op = op->getOperand(0).getDefiningOp())
     if (!permutesRows(op, row))
       return {};
-  Cuts cuts = cutsOf(view, -1);
+  Cuts cuts(cutsAt(view, -1));
   llvm::erase_if(cuts, [&](int64_t count) { return elements / count % row != 0; });
   return cuts;
 }

@@ -12,6 +12,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -156,6 +157,8 @@ private:
   unsigned reachOf(unsigned group) const;
   void sortNodes(mlir::Block &block);
   static Cuts intersect(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
+  /// cutsOf, which is asked of the same ops for every group that they might join.
+  llvm::ArrayRef<int64_t> cutsAt(mlir::Operation *op, int operand) const;
   void joinTurns(mlir::Block &block);
   void joinSiblings(mlir::Block &block);
   void copyOps(mlir::Block &block);
@@ -215,6 +218,7 @@ private:
   std::vector<std::pair<mlir::Operation *, unsigned>> dense;
   Refusals refused;
   llvm::DenseSet<mlir::Value> readByCopies;
+  mutable llvm::DenseMap<std::pair<mlir::Operation *, int>, std::unique_ptr<Cuts>> knownCuts;
 
   friend class FusionCopies;
   friend class FusionSiblings;

@@ -71,8 +71,8 @@ private:
       return;
     // Pieces of both that need the same piece of the value.
     if (!choice.tryJoin(from, into,
-                        FusionChoice::intersect(cutsOf(a, first.getOperandNumber()),
-                                                cutsOf(b, second.getOperandNumber()))))
+                        FusionChoice::intersect(choice.cutsAt(a, first.getOperandNumber()),
+                                                choice.cutsAt(b, second.getOperandNumber()))))
       choice.groups[from].runsAt = runsAt;
   }
 
