@@ -8,7 +8,9 @@
 #include "passes/dist/stages/ScheduleRating.h"
 #include "passes/dist/stages/StageSchedule.h"
 
+#include <algorithm>
 #include <limits>
+#include <tuple>
 
 using namespace mlir;
 using namespace weft;
@@ -32,10 +34,13 @@ public:
   }
 
   /// What is kept can only be estimated before a program is compiled, so a schedule that needs too
-  /// much is followed by one that keeps as much less.
+  /// much is followed by one that keeps less: as much as the last two say that it takes. What has a
+  /// name may keep less than all that was found.
   LogicalResult bySearch() {
     constexpr int kTrials = 5;
-    double most = std::numeric_limits<double>::infinity();
+    constexpr double kLeastShare = 0.05;
+    double most = std::numeric_limits<double>::infinity(), lastKept = 0;
+    int64_t lastBytes = 0;
     for (int trial = 0; trial < kTrials && most > 0; ++trial) {
       FailureOr<std::vector<dist::RatedSchedule>> rated = dist::searchSchedule(
           compilation.getModule(), costs, phases.stages, phases.stageCosts, most);
@@ -46,14 +51,37 @@ public:
       const dist::RatedSchedule &found = rated->front();
       if (failed(tryOut(found.name, pipeline::writeSchedule(found.schedule))) || fits())
         break;
-      most = found.kept - double(bytes - compilation.options.memoryLimit);
+      double share = trial == 0 || lastKept <= found.kept
+                         ? 1
+                         : double(lastBytes - bytes) / (lastKept - found.kept);
+      most = found.kept -
+             double(bytes - compilation.options.memoryLimit) / std::clamp(share, kLeastShare, 1.0);
+      lastKept = found.kept;
+      lastBytes = bytes;
     }
+    if (!isBroken && (chosen.empty() || !fits()) && failed(amongLeast()))
+      return failure();
     compilation.getModule()->setAttr(dist::kScheduleSearchedAttr,
                                      UnitAttr::get(compilation.getModule()->getContext()));
     return settle();
   }
 
 private:
+  /// Those with names, what keeps least first.
+  LogicalResult amongLeast() {
+    FailureOr<std::vector<dist::RatedSchedule>> rated =
+        dist::rateSchedules(compilation.getModule(), costs, phases.stages, phases.stageCosts);
+    if (failed(rated))
+      return failure();
+    llvm::sort(*rated, [](const auto &a, const auto &b) {
+      return std::tie(a.kept, a.name) < std::tie(b.kept, b.name);
+    });
+    for (const dist::RatedSchedule &candidate : *rated)
+      if (failed(tryOut(candidate.name, candidate.name)) || fits())
+        break;
+    return success();
+  }
+
   LogicalResult tryOut(StringRef name, const std::string &text) {
     FailureOr<int64_t> measured =
         compilation.measureMemory([&](CompileOptions &trial) { trial.phases.schedule = text; });

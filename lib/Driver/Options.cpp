@@ -204,7 +204,7 @@ std::string changeWhole(const std::string &value, ChangeFile change) { return ch
 
 /// Whether a schedule is one for so many stages and microbatches is asked when there are stages.
 llvm::Error readSchedule(const std::string &file, std::string &target) {
-  llvm::Expected<std::string> text = readText("--schedule", file);
+  llvm::Expected<std::string> text = readText("--schedule", file, pipeline::kMostText);
   if (!text)
     return text.takeError();
   target = std::move(*text);

@@ -6,6 +6,7 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/dist/IR/ScheduleAttrs.h"
 #include "weft/Pipeline/Check.h"
+#include "weft/Pipeline/Generate.h"
 #include "weft/Pipeline/Plot.h"
 #include "weft/Support/OutputFile.h"
 
@@ -24,10 +25,12 @@ static llvm::Error writeInto(StringRef path, const std::string &text) {
 }
 
 void ScheduleFiles::note(ModuleOp module) {
-  if (auto schedule = module->getAttrOfType<StringAttr>(dist::kScheduleAttr))
+  if (auto schedule = module->getAttrOfType<StringAttr>(dist::kScheduleAttr);
+      schedule && schedule.getValue() != text) {
     text = schedule.str();
-  auto why = module->getAttrOfType<StringAttr>(dist::kScheduleReasonAttr);
-  if (why)
+    reason.clear();
+  }
+  if (auto why = module->getAttrOfType<StringAttr>(dist::kScheduleReasonAttr))
     reason = why.str();
   if (auto rows = dist::readChunkRows(module->getAttr(dist::kChunkRowsAttr))) {
     chunks.clear();
@@ -61,8 +64,14 @@ llvm::Error ScheduleFiles::write() const {
   costs.chunks = chunks;
   costs.chunks.resize(schedule->place.size());
   pipeline::Timing timing = *pipeline::simulate(*schedule, costs);
-  std::string title = (llvm::sys::path::filename(options.model) + ": " +
-                       StringRef(reason).split(':').first + ", microseconds")
+  std::string name = StringRef(reason).split(':').first.str();
+  if (name.empty()) {
+    std::string known = pipeline::nameOf(*schedule);
+    name = (known.empty() ? "an order" : known) + " of " + std::to_string(schedule->ranks.size()) +
+           " stages";
+  }
+  std::string title = (llvm::sys::path::filename(options.model) + ": " + name + ", " +
+                       (chunks.empty() ? "all actions as long" : "microseconds"))
                           .str();
   return writeInto(options.plotSchedule, pipeline::plotSchedule(*schedule, timing, costs, title));
 }

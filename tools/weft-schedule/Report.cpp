@@ -37,8 +37,9 @@ double bubble(const Result &result, double time) {
 /// The bubble of the literature's formula, where the schedule is interleaved and its chunks cost
 /// the same; else nothing.
 std::optional<double> formulaOf(const Request &request, const Result &result) {
-  // With fewer microbatches than ranks no round is full, of which the formula is.
-  if (request.kind != "interleaved" || !request.costsFile.empty() ||
+  // With fewer microbatches than ranks no round is full, of which the formula is, and one rank
+  // sends nothing.
+  if (request.kind != "interleaved" || !request.costsFile.empty() || request.ranks < 2 ||
       request.microbatches < request.ranks)
     return std::nullopt;
   return pipeline::interleavedBubble(double(request.ranks), double(request.chunksPerRank),

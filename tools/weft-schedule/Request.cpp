@@ -40,7 +40,8 @@ Orders the forward (F), backward (B) and weight-gradient (W) parts of M
 microbatches on the P ranks of a pipeline, and tells how long that takes and what
 each rank holds. D is B and W in one. KIND:
 )" + kinds +
-         R"(  search         the best order found for the costs, never worse than those above
+         R"(  search         the best order found for the costs, never worse than those above with
+                 as many chunks a rank: one, or --chunks 2
   file:FILE      a schedule as -o writes it: checked, and measured
 
 Try these:
@@ -148,6 +149,12 @@ FlagTable tableFor(Request &request) {
 
 Status usage(const std::string &text) { return {StatusCode::Usage, text}; }
 
+/// As the command line says it.
+std::string textOf(const pipeline::Generator &generator, int64_t chunksPerRank) {
+  bool isFixed = generator.leastChunksPerRank == generator.mostChunksPerRank;
+  return std::string(generator.name) + (isFixed ? "" : ":" + std::to_string(chunksPerRank));
+}
+
 /// "interleaved:3" and "file:F" say more than a kind.
 Status splitKind(Request &request) {
   size_t colon = request.kind.find(':');
@@ -208,7 +215,7 @@ Status checkSizes(Request &request) {
       std::string ignored;
       if (pipeline::fits(other, request.ranks, request.chunksPerRank, request.microbatches,
                          ignored))
-        others += (others.empty() ? "" : ", ") + std::string(other.name);
+        others += (others.empty() ? "" : ", ") + textOf(other, request.chunksPerRank);
     }
     return usage(error + (others.empty() ? "" : "; these sizes suit " + others));
   }
@@ -217,21 +224,20 @@ Status checkSizes(Request &request) {
   return {};
 }
 
-/// Bytes: some ten million actions.
-constexpr size_t kMostText = size_t(64) << 20;
-
 Status readText(const std::string &path, std::string &text) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   text.clear();
-  for (char part[1 << 14]; text.size() <= kMostText; text.append(part, size_t(file.gcount())))
+  for (char part[1 << 14]; text.size() <= pipeline::kMostText;
+       text.append(part, size_t(file.gcount())))
     if (file.read(part, sizeof part); file.gcount() == 0)
       break;
   if (text.empty())
     return Status::user("'" + path +
                         "' cannot be read: " + (errno ? std::strerror(errno) : "it is empty"));
-  if (text.size() > kMostText)
-    return Status::user("'" + path + "' has more than " + std::to_string(kMostText) + " bytes");
+  if (text.size() > pipeline::kMostText)
+    return Status::user("'" + path + "' has more than " + std::to_string(pipeline::kMostText) +
+                        " bytes");
   return {};
 }
 
@@ -311,7 +317,7 @@ std::string otherKinds(const Request &request, const Result &result) {
     pipeline::Schedule other = generator.make(
         int32_t(request.ranks), int32_t(request.chunksPerRank), int32_t(request.microbatches));
     if (pipeline::checkMemory(other, result.costs).empty())
-      names += std::string(generator.name) + ", ";
+      names += textOf(generator, request.chunksPerRank) + ", ";
   }
   return "within the limit are " + names + "search";
 }

@@ -55,6 +55,9 @@ struct Schedule {
 /// At most so many pairs of chunk and microbatch, and ranks: what memory holds with ease.
 constexpr int64_t kMostPairs = int64_t(1) << 22;
 constexpr int64_t kMostRanks = 1 << 16;
+/// Bytes of a text that is read: three actions a pair, of a letter, a dot, a space and the digits
+/// of both numbers, of which there are 8 as their product is at most kMostPairs; and the rest.
+constexpr size_t kMostText = size_t(192) << 20;
 
 /// The text above: one line a rank, in order.
 std::string writeSchedule(const Schedule &schedule);

@@ -5,7 +5,7 @@
 #include "weft/Pipeline/Walk.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 #include <numeric>
 #include <tuple>
 
@@ -31,10 +31,10 @@ std::string at(size_t rank, size_t position, const Action &action) {
          nameOf(action);
 }
 
+/// As few digits as are read as this number, which is compared with others.
 std::string number(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
 std::string checkForm(const Schedule &schedule) {
@@ -290,7 +290,7 @@ std::vector<std::string> weft::pipeline::remarks(const Schedule &schedule) {
           else
             result.push_back(at(rank, i, action) + ": comes after microbatch " +
                              std::to_string(before) +
-                             "; sums over microbatches have another order");
+                             "; sums go in order, so gradients of later ones are kept till then");
           break;
         }
         before = action.microbatch;

@@ -35,7 +35,24 @@ public:
                                  [&](const Action &w) { return w.chunk == chunk; }));
   }
   size_t numPending() const { return pending.size(); }
-  bool hasForward(int32_t chunk) { return countsOf(chunk).forwards < counted; }
+  int32_t forwardsLeft(int32_t chunk) { return counted - countsOf(chunk).forwards; }
+
+  /// Does `body`, which asks for each kind of action of a chunk at most once, so many times. Once
+  /// that writes nothing it never will again, and what is only counted is counted at once.
+  template <typename Body> void repeat(int32_t times, Body body) {
+    for (int32_t left = times - 1; left >= 0; --left) {
+      std::vector<Counts> before = counts;
+      size_t actionsBefore = actions.size();
+      body();
+      if (actions.size() != actionsBefore || before.size() != counts.size())
+        continue;
+      for (size_t i = 0; i < counts.size(); ++i)
+        for (int32_t Counts::*kind : {&Counts::forwards, &Counts::backwards})
+          if (counts[i].*kind != before[i].*kind)
+            counts[i].*kind += std::min(left, counted - counts[i].*kind);
+      return;
+    }
+  }
 
 private:
   /// Of one of the few chunks of the rank.
@@ -179,28 +196,26 @@ Schedule makeZeroBubbleV(int32_t ranks, int32_t, int32_t microbatches) {
       writer.backward(chunk);
       writer.weight(chunk);
     };
-    for (int32_t i = 0; i < 2 * (ranks - rank) - 1; ++i)
-      writer.forward(down);
-    for (int32_t i = 0; i < rank; ++i) {
+    writer.repeat(2 * (ranks - rank) - 1, [&] { writer.forward(down); });
+    writer.repeat(rank, [&] {
       writer.forward(up);
       writer.forward(down);
-    }
-    for (int32_t i = 0; i < ranks - rank; ++i) {
+    });
+    writer.repeat(ranks - rank, [&] {
       writer.forward(up);
       backwardAndWeight(up);
-    }
-    while (writer.hasForward(down) || writer.hasForward(up)) {
+    });
+    writer.repeat(std::max(writer.forwardsLeft(down), writer.forwardsLeft(up)), [&] {
       writer.forward(down);
       backwardAndWeight(down);
       writer.forward(up);
       backwardAndWeight(up);
-    }
-    for (int32_t i = 0; i < rank; ++i) {
+    });
+    writer.repeat(rank, [&] {
       writer.backward(down);
       writer.backward(up);
-    }
-    for (int32_t i = 0; i < ranks - rank; ++i)
-      backwardAndWeight(down);
+    });
+    writer.repeat(ranks - rank, [&] { backwardAndWeight(down); });
     while (writer.weight(up)) {
     }
     while (writer.weight(down)) {
@@ -328,6 +343,11 @@ std::optional<NamedSchedule> weft::pipeline::findSchedule(const std::string &tex
     saysChunks = wrong == std::errc() && end == last;
   }
   bool isFixed = generator->leastChunksPerRank == generator->mostChunksPerRank;
+  if (colon != std::string::npos && !saysChunks && isFixed) {
+    error = "'" + text + "': a rank has " + std::to_string(chunks) +
+            (chunks == 1 ? " chunk" : " chunks") + " of the model with " + name + "; write " + name;
+    return std::nullopt;
+  }
   if (colon != std::string::npos ? !saysChunks : !isFixed) {
     error = "'" + text + "' does not say how many chunks of the model a rank has; write " + name +
             ":2, for one";

@@ -10,8 +10,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <future>
 #include <memory>
 
@@ -484,10 +484,10 @@ double excessOf(const std::vector<double> &least, const Costs &costs) {
   return most;
 }
 
+/// As few digits as are read as this number, which is compared with others.
 std::string number(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
 } // namespace

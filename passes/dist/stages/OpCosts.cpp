@@ -6,15 +6,17 @@
 #include "passes/dist/stages/StageCut.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Regex.h"
-
-#include <cmath>
 
 using namespace mlir;
 
 namespace weft::dist {
 
 static constexpr StringRef kKinds[] = {"F", "B", "W"};
+
+/// Three decades; sums of it stay finite, whatever is computed of them.
+static constexpr double kMostSeconds = 1e9;
 
 static llvm::Error wrongLine(int64_t number, const Twine &what) {
   return llvm::createStringError("line " + Twine(number) + ": " + what);
@@ -46,9 +48,12 @@ llvm::Expected<StageCosts> StageCosts::read(StringRef text) {
       auto [name, value] = word.split('=');
       const auto *kind = llvm::find(kKinds, name);
       double seconds = 0;
-      if (kind == std::end(kKinds) || value.getAsDouble(seconds) || !std::isfinite(seconds) ||
-          seconds < 0)
+      if (kind == std::end(kKinds) || value.getAsDouble(seconds) || !(seconds >= 0))
         return wrongLine(number, "'" + word + "' is not F, B or W = seconds, as F=0.004");
+      if (seconds > kMostSeconds)
+        return wrongLine(number, "'" + word +
+                                     "' is more than 1e9 seconds; say how long one "
+                                     "microbatch takes on one device");
       entry.given[size_t(kind - std::begin(kKinds))] = seconds;
     }
     if (!entry.given[0])
@@ -105,6 +110,10 @@ llvm::Expected<OpCosts> OpCosts::of(func::FuncOp program, StageAssignment &ops,
   double parts = double(devicesOfStage);
   size_t onLine = ops.line().size();
   std::vector<Matched> matched(said->lines.size());
+  llvm::StringMap<size_t> lineOfName; // the number of lines for names of none
+  std::vector<llvm::Regex> patterns;
+  for (const StageCosts::Line &line : said->lines)
+    patterns.emplace_back(line.pattern);
   std::vector<std::string> names;
   bool goesBack = false;
   for (Operation &op : program.getBody().front().without_terminator()) {
@@ -114,14 +123,16 @@ llvm::Expected<OpCosts> OpCosts::of(func::FuncOp program, StageAssignment &ops,
     size_t which = kind == StageClass::Activation ? 0 : isWeightGradient(&op) ? 2 : 1;
     goesBack |= which != 0;
     std::string name = nodeName(&op);
-    auto line = llvm::find_if(said->lines, [&](const StageCosts::Line &line) {
-      return llvm::Regex(line.pattern).match(name);
-    });
-    if (line != said->lines.end())
-      matched[size_t(line - said->lines.begin())].ops[which].push_back(
-          {&op, result.seconds(&op, parts)});
-    else if (!llvm::is_contained(names, name))
-      names.push_back(name);
+    auto [known, isNew] = lineOfName.try_emplace(name, 0);
+    if (isNew) {
+      auto line =
+          llvm::find_if(patterns, [&](const llvm::Regex &line) { return line.match(name); });
+      known->second = size_t(line - patterns.begin());
+      if (line == patterns.end())
+        names.push_back(name);
+    }
+    if (known->second < matched.size())
+      matched[known->second].ops[which].push_back({&op, result.seconds(&op, parts)});
   }
   if (!names.empty()) {
     std::string first;

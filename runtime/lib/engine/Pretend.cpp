@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "engine/Pretend.h"
 
+#include "files/MappedFile.h"
 #include "program/Action.h"
 #include "program/commands/Issued.h"
 
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <sstream>
 
 using namespace weft::runtime;
@@ -39,10 +37,14 @@ bool isOfNoConcern(const std::string &name) {
 } // namespace
 
 Status PretendedCosts::read(const std::string &path, PretendedCosts &costs) {
+  constexpr size_t kMostBytes = 1 << 20;
   costs.path = path;
-  std::ifstream file(path);
-  if (!file)
-    return Status::user("cannot read '" + path + "': " + std::strerror(errno));
+  MappedFile mapped;
+  WEFT_TRY(MappedFile::open(path, mapped));
+  if (mapped.size() > kMostBytes)
+    return Status::user("'" + path + "' has " + std::to_string(mapped.size()) +
+                        " bytes, more than costs may have (" + std::to_string(kMostBytes) + ")");
+  std::istringstream file(std::string(mapped.data(), mapped.size()));
   std::string line;
   int number = 0;
   bool hasHeader = false;

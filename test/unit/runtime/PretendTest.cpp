@@ -49,7 +49,7 @@ TEST(Pretend, SecondsAreSpreadOverTheCommandsOfAnAction) {
 }
 
 TEST(Pretend, WhatAFileLacksIsTold) {
-  expectPart(faultOf(""), "line 0: expected 'weft costs 1'");
+  expectPart(faultOf(""), "is empty");
   expectPart(faultOf("weft costs 2\n"), "line 1: expected 'weft costs 1'");
   expectPart(faultOf("weft costs 1\nchunk x F=1\n"), "line 2: expected 'all', 'chunk N' or");
   expectPart(faultOf("weft costs 1\nall\n stage 0 F=1\n"), "line 3: expected 'all', 'chunk N'");
@@ -57,7 +57,9 @@ TEST(Pretend, WhatAFileLacksIsTold) {
     expectPart(faultOf(std::string("weft costs 1\nall ") + word),
                std::string("line 2: expected seconds such as F=0.02 (F, B or W), found '") + word);
   PretendedCosts costs;
-  expectPart(PretendedCosts::read("/nowhere/costs", costs).text(), "cannot read '/nowhere/costs'");
+  expectPart(PretendedCosts::read("/nowhere/costs", costs).text(),
+             "'/nowhere/costs' cannot be read: No such file");
+  expectPart(PretendedCosts::read("/dev/zero", costs).text(), "'/dev/zero' is not a regular file");
 
   PretendedSeconds seconds;
   ASSERT_TRUE(PretendedCosts::read(written("weft costs 1\nchunk 0 F=1 B=1\n"), costs).ok());

@@ -294,8 +294,8 @@ TEST(Check, RemarksOnTheFirstFew) {
   std::vector<std::string> all = remarks(schedule);
   ASSERT_EQ(all.size(), 6u);
   EXPECT_EQ(all[4],
-            "rank 0, action 15, D0.3: comes after microbatch 8; sums over microbatches have "
-            "another order");
+            "rank 0, action 15, D0.3: comes after microbatch 8; sums go in order, so gradients of "
+            "later ones are kept till then");
   EXPECT_EQ(all[5], "and 3 more like these");
 }
 
@@ -338,8 +338,8 @@ TEST(Check, NamesWhatWaitsForWhat) {
   EXPECT_EQ(checkMemory(*schedule, costs),
             "rank 0, action 2, F0.1: the rank holds 2 then, of at most 1");
   ASSERT_EQ(remarks(*schedule).size(), 1u);
-  EXPECT_EQ(remarks(*schedule)[0], "rank 0, action 4, D0.0: comes after microbatch 1; sums over "
-                                   "microbatches have another order");
+  EXPECT_EQ(remarks(*schedule)[0], "rank 0, action 4, D0.0: comes after microbatch 1; sums go in "
+                                   "order, so gradients of later ones are kept till then");
 }
 
 } // namespace

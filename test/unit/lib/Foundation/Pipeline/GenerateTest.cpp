@@ -175,7 +175,7 @@ TEST(Generate, ManyRanksTakeTimeAndMemoryForTheirActionsOnly) {
   for (const Generator &generator : generators()) {
     std::string refusal;
     int v = generator.leastChunksPerRank;
-    int p = generator.place(2, v) == loopPlace(2, v) ? 20000 : 400, m = 2;
+    int p = 20000, m = 2;
     if (!fits(generator, p, v, m, refusal))
       continue;
     Schedule schedule = generator.make(p, v, m);
