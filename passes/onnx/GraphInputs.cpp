@@ -15,12 +15,6 @@ using namespace weft::onnx;
 /// Integer tensors above this many bytes are state, not constants.
 static constexpr int64_t kMaxIntegerConstant = int64_t(16) << 20;
 
-static bool isComputable(Type element) {
-  if (auto integer = dyn_cast<IntegerType>(element))
-    return llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
-  return element.isF64() || element.isF32() || element.isF16() || element.isBF16();
-}
-
 std::optional<RankedTensorType> GraphConverter::bindType(llvm::StringRef name, Type declared,
                                                          Location loc) {
   auto type = dyn_cast<RankedTensorType>(declared);

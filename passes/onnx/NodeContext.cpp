@@ -238,6 +238,12 @@ std::optional<SmallVector<int64_t>> NodeContext::normalize(llvm::ArrayRef<int64_
   return result;
 }
 
+bool weft::onnx::isComputable(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
+  return element.isF64() || element.isF32() || element.isF16() || element.isBF16();
+}
+
 Type weft::onnx::elementTypeOf(MLIRContext *context, int64_t dataType) {
   Builder b(context);
   switch (dataType) {

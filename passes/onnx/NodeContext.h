@@ -103,6 +103,9 @@ private:
   llvm::StringSet<> read;
 };
 
+/// Whether tensors of such elements are computed with; the file format has others, too.
+bool isComputable(mlir::Type element);
+
 /// The element type that a number of the file format stands for; null for those
 /// that we do not compute with.
 mlir::Type elementTypeOf(mlir::MLIRContext *context, int64_t dataType);

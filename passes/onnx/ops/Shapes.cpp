@@ -48,14 +48,23 @@ static Results constant(NodeContext &n) {
   return {n.fail("only dense tensors of numbers are supported as constants")};
 }
 
-/// The one element of a tensor attribute.
+/// The one element of the tensor attribute 'value'; nothing, with the failure noted, if it is none.
 static std::optional<HostTensor> element(NodeContext &n, TensorAttr tensor) {
   RankedTensorType type = tensor.getType();
-  if (!type.hasStaticShape() || type.getNumElements() != 1 || !type.getElementType().isIntOrFloat())
+  bool isOne = type.hasStaticShape() && type.getNumElements() == 1;
+  if (isOne && !isComputable(type.getElementType())) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type.getElementType();
+    n.fail("'value' has element type '" + text + "', which is not supported");
     return std::nullopt;
-  auto bytes = readTensor(tensor, [&] { return emitError(n.b.loc); });
-  if (failed(bytes) || int64_t(bytes->size()) != elementBytes(type))
+  }
+  FailureOr<SmallVector<char, 0>> bytes = failure();
+  if (isOne)
+    bytes = readTensor(tensor, [&] { return emitError(n.b.loc); });
+  if (failed(bytes) || int64_t(bytes->size()) != elementBytes(type)) {
+    n.fail("'value' must be one number");
     return std::nullopt;
+  }
   return decodeHostTensor(RankedTensorType::get({}, type.getElementType()), *bytes);
 }
 
@@ -68,9 +77,7 @@ static Results constantOfShape(NodeContext &n) {
       return {n.fail("extent " + llvm::Twine(extent) + " is negative")};
   if (TensorAttr tensor = n.tensor("value")) {
     std::optional<HostTensor> value = element(n, tensor);
-    if (!value)
-      return {n.fail("'value' must be one number")};
-    return {n.b.broadcastTo(n.b.constant(*value), *extents)};
+    return {value ? n.b.broadcastTo(n.b.constant(*value), *extents) : Value()};
   }
   return {n.b.full(*extents, n.b.f32(), 0)};
 }
