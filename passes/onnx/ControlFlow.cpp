@@ -75,7 +75,12 @@ std::optional<SmallVector<Value>> GraphConverter::convertBody(NodeOp node, const
                                    << arguments.size() << " inputs";
     return std::nullopt;
   }
-  if (llvm::is_contained(arguments, Value()))
+  if (llvm::is_contained(arguments, Value())) {
+    refuse(node, scope, "an argument of its body cannot be made");
+    return std::nullopt;
+  }
+  // A run takes time though its body has no nodes, and loops in loops run often.
+  if (!countNode(node.getLoc()))
     return std::nullopt;
   for (auto [argument, value] : llvm::zip_equal(region->front().getArguments(), arguments))
     values[argument] = value;
@@ -205,10 +210,11 @@ void GraphConverter::convertLoop(NodeOp node, const Scope &scope) {
   SmallVector<SmallVector<Value>> stacked(
       std::max<int64_t>(0, node.getNumResults() - states.size()));
   int64_t run = 0;
+  Value stillOn = b.full({}, b.i1(), 1);
   for (; run < *most && *goesOn; ++run) {
     if (run == kMostRuns)
       return refuseRuns(node, scope);
-    SmallVector<Value> arguments = {b.full({}, b.i64(), run), b.full({}, b.i1(), 1)};
+    SmallVector<Value> arguments = {b.full({}, b.i64(), run), stillOn};
     llvm::append_range(arguments, states);
     auto results = convertBody(node, scope, run, arguments, 1 + states.size() + stacked.size());
     if (!results)

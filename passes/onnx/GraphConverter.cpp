@@ -105,16 +105,21 @@ func::FuncOp GraphConverter::convert() {
 // Nodes
 //===----------------------------------------------------------------------===//
 
+bool GraphConverter::countNode(Location loc) {
+  if (++numNodes <= FunctionTable::kMaxNodes)
+    return true;
+  if (!failed)
+    error(loc) << "the model has more than " << FunctionTable::kMaxNodes
+               << " nodes once its loops are written out";
+  return false;
+}
+
 void GraphConverter::convertBlock(Block &block, const Scope &scope) {
   for (Operation &op : block) {
     if (auto node = dyn_cast<NodeOp>(op)) {
       // Bodies of loops count once for each run.
-      if (++numNodes > FunctionTable::kMaxNodes) {
-        if (!failed)
-          error(node.getLoc()) << "the model has more than " << FunctionTable::kMaxNodes
-                               << " nodes once its loops are written out";
+      if (!countNode(node.getLoc()))
         return;
-      }
       convertNode(node, scope);
       continue;
     }
@@ -314,20 +319,16 @@ void GraphConverter::convertCall(NodeOp node, FunctionOp callee, const Scope &sc
   SmallVector<Value> inputs;
   if (!lookupInputs(node, inputs))
     return;
+  // All that are given are the function's, and come before its defaults.
   AttributeScope attributes;
-  NodeContext context(b, node, 1, scope.attributes, inputs);
-  auto bind = [&](llvm::StringRef name, AttributeAttr otherwise) {
-    AttributeAttr given = context.attribute(name);
-    if (given || otherwise)
-      attributes[name] = given ? given : otherwise;
-  };
-  if (ArrayAttr names = callee.getPlainAttributesAttr())
-    for (auto name : names.getAsRange<StringAttr>())
-      bind(name.getValue(), AttributeAttr());
+  if (ArrayAttr list = node.getOnnxAttributesAttr())
+    for (auto entry : list.getAsRange<AttributeAttr>())
+      if (AttributeAttr given = resolve(entry, scope.attributes); given && entry.getName())
+        attributes[entry.getName().getValue()] = given;
   if (ArrayAttr defaults = callee.getOnnxAttributesAttr())
     for (auto entry : defaults.getAsRange<AttributeAttr>())
       if (entry.getName())
-        bind(entry.getName().getValue(), entry);
+        attributes.try_emplace(entry.getName().getValue(), entry);
   Block &body = callee.getBody().front();
   for (BlockArgument argument : body.getArguments()) {
     bool given = argument.getArgNumber() < inputs.size() && inputs[argument.getArgNumber()];

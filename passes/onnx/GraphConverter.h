@@ -93,6 +93,9 @@ private:
   mlir::Value stepCounter();
 
   void convertBlock(mlir::Block &block, const Scope &scope);
+  /// Counts a node, or a run of a loop, towards what a model may come to; false, with the error
+  /// told once, when it is too much.
+  bool countNode(mlir::Location loc);
   void convertNode(NodeOp node, const Scope &scope);
   /// The form of the node; null, with the error told, if the node has another.
   const Schema *checkNode(NodeOp node, int64_t opset, const Scope &scope, mlir::Location loc);

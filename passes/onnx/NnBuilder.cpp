@@ -143,7 +143,8 @@ bool NnBuilder::foldRepeated(Operation *op, SmallVectorImpl<Value> &results) {
     dims.push_back(dim);
     small.push_back(shape[dim]);
   }
-  if (sizeOf(small) > kFoldLimit || !spend(double(sizeOf(small)) * (op->getNumOperands() + 1)))
+  if (sizeOf(small) > kFoldLimit || !hasRoom(sizeOf(small)) ||
+      !spend(double(sizeOf(small)) * (op->getNumOperands() + 1)))
     return false;
   SmallVector<HostTensor> operands;
   for (Value operand : op->getOperands()) {
@@ -214,8 +215,15 @@ bool NnBuilder::isEvaluable(Operation *op) {
                       });
 }
 
+bool NnBuilder::hasRoomFor(Operation *op) const {
+  int64_t elements = 0;
+  for (Value result : op->getResults())
+    elements += sizeOf(shapeOf(result));
+  return hasRoom(elements);
+}
+
 std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
-  if (!isEvaluable(op) || !spend(workOf(op)))
+  if (!isEvaluable(op) || !hasRoomFor(op) || !spend(workOf(op)))
     return std::nullopt;
   SmallVector<HostTensor> operands;
   for (Value operand : op->getOperands()) {
@@ -230,15 +238,21 @@ std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
   return values;
 }
 
+bool NnBuilder::countOp() {
+  if (++made <= kMostOps)
+    return true;
+  fail("the model makes more than " + Twine(kMostOps) + " ops once it is written out");
+  return false;
+}
+
 static bool isEmpty(Value value) { return NnBuilder::sizeOf(NnBuilder::shapeOf(value)) == 0; }
 
 SmallVector<Value> NnBuilder::settle(Operation *op) {
   SmallVector<Value> results;
   if (!op)
     return results;
-  if (++made > kMostOps) {
+  if (!countOp()) {
     op->erase();
-    fail("the model makes more than " + Twine(kMostOps) + " ops once it is written out");
     return results;
   }
   if (failed(verifyNew(op))) {
@@ -253,8 +267,9 @@ SmallVector<Value> NnBuilder::settle(Operation *op) {
     op->erase();
     return results;
   }
-  if (DenseElementsAttr reshaped = reshapedConstant(op))
-    results.push_back(constant(reshaped));
+  if (hasRoomFor(op))
+    if (DenseElementsAttr reshaped = reshapedConstant(op))
+      results.push_back(foldedConstant(reshaped));
   if (!results.empty() || foldSplat(op, results) || foldRepeated(op, results)) {
     op->erase();
     return results;
@@ -277,10 +292,28 @@ SmallVector<Value> NnBuilder::settle(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 Value NnBuilder::constant(ElementsAttr elements) {
-  return nn::ConstantOp::create(builder, loc, elements).getResult();
+  return countOp() ? nn::ConstantOp::create(builder, loc, elements).getResult() : Value();
 }
 
-Value NnBuilder::constant(const HostTensor &tensor) { return constant(toElementsAttr(tensor)); }
+bool NnBuilder::hasRoom(int64_t elements) const {
+  // Shapes are computed to the end.
+  constexpr int64_t kSmall = 64;
+  return elements <= kSmall || elements <= kMostFolded - folded;
+}
+
+Value NnBuilder::foldedConstant(ElementsAttr elements) {
+  if (!elements.isSplat() && foldedConstants.insert(elements).second)
+    folded += elements.getNumElements();
+  return constant(elements);
+}
+
+Value NnBuilder::constant(const HostTensor &tensor) {
+  if (!hasRoom(tensor.size()))
+    return fail("it needs a constant of " + Twine(tensor.size()) + " elements where " +
+                Twine(folded) + " of the " + Twine(kMostFolded) +
+                " that are computed when compiling are there already; give it as an initializer");
+  return foldedConstant(toElementsAttr(tensor));
+}
 
 bool NnBuilder::isFoldable(int64_t elements) {
   if (elements <= kFoldLimit)
@@ -367,8 +400,10 @@ void NnBuilder::evaluateBelow(Operation *last) {
       unknown.insert(op);
       continue;
     }
-    for (auto [result, tensor] : llvm::zip_equal(op->getResults(), *values))
+    for (auto [result, tensor] : llvm::zip_equal(op->getResults(), *values)) {
+      folded += tensor.size();
       knownValues.try_emplace(result, std::move(tensor));
+    }
   }
 }
 

@@ -38,6 +38,9 @@ public:
   static constexpr int64_t kMostOps = int64_t(1) << 22;
   /// Floating-point operations of one evaluation, and of all of a model.
   static constexpr double kFoldWorkOfOne = 1 << 28, kFoldWork = 64.0 * (1 << 28);
+  /// Elements of all values of a model that are computed when compiling: MLIR keeps constants, of
+  /// dead nodes, too, until it ends.
+  static constexpr int64_t kMostFolded = int64_t(1) << 27;
 
   NnBuilder(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
 
@@ -113,7 +116,9 @@ public:
   /// The number for a type of either kind: integers are what it is cut to, at most their limits.
   static Scalar scalarOf(double value);
 
+  /// One that is computed.
   Value constant(const HostTensor &tensor);
+  /// One of the file, which is as large as it is.
   Value constant(mlir::ElementsAttr elements);
   /// Whether a constant of that many elements may be made when compiling; notes
   /// the failure if not.
@@ -251,9 +256,18 @@ private:
   /// Whether that much work may be done when compiling; takes it from what all
   /// folding together may do.
   bool spend(double work);
+  /// Counts an op towards what a model may make; notes the failure if it is one too many.
+  bool countOp();
+  /// Whether that many elements may be computed and kept besides those that are.
+  bool hasRoom(int64_t elements) const;
+  bool hasRoomFor(mlir::Operation *op) const;
+  Value foldedConstant(mlir::ElementsAttr elements);
 
   std::string message;
   int64_t made = 0; // ops, those that were folded included
+  /// Elements of values computed when compiling, and the constants among them: equal ones are one.
+  int64_t folded = 0;
+  llvm::DenseSet<mlir::Attribute> foldedConstants;
   double workLeft = kFoldWork;
   llvm::DenseMap<Value, HostTensor> knownValues;
   llvm::DenseSet<mlir::Operation *> unknown; // looked at in vain

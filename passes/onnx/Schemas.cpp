@@ -204,8 +204,10 @@ std::string weft::onnx::checkCall(NodeOp node, FunctionOp callee) {
   if (ArrayAttr defaults = callee.getOnnxAttributesAttr())
     for (auto entry : defaults.getAsRange<AttributeAttr>())
       known.push_back(nameOf(entry).str());
+  llvm::StringSet<> names;
+  names.insert_range(known);
   for (AttributeAttr attribute : attributesOf(node))
-    if (!llvm::is_contained(known, nameOf(attribute)))
+    if (!names.contains(nameOf(attribute)))
       return unknownAttribute(nameOf(attribute), known);
   return "";
 }

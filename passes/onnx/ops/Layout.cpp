@@ -78,7 +78,12 @@ static Results unsqueeze(NodeContext &n) {
   auto axes = n.integersOf("axes", 1);
   if (!x || !axes)
     return {n.fail("'axes' is missing")};
-  auto dims = n.normalize(*axes, n.b.rankOf(x) + axes->size());
+  int64_t rank = n.b.rankOf(x) + axes->size();
+  // Before each of the axes is held against all others.
+  if (rank > kMaxTensorRank)
+    return {n.fail("a value has " + llvm::Twine(rank) + " dims, more than the " +
+                   llvm::Twine(kMaxTensorRank) + " that are supported")};
+  auto dims = n.normalize(*axes, rank);
   return {dims ? n.b.unsqueeze(x, *dims) : Value()};
 }
 
