@@ -31,6 +31,11 @@ void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
       error(loc) << "'If' lacks its graph '" << name << "'";
       return std::nullopt;
     }
+    if (size_t inputs = region->front().getNumArguments()) {
+      error(loc) << "graph '" << name << "' of 'If' declares " << inputs
+                 << " inputs; a branch has none, but reads the values around it";
+      return std::nullopt;
+    }
     convertBlock(region->front(), scope);
     SmallVector<Value> results = lookup(region->front().getTerminator()->getOperands());
     return llvm::is_contained(results, Value()) ? std::nullopt : std::optional(results);
@@ -45,8 +50,13 @@ void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
   auto onTrue = branch("then_branch"), onFalse = branch("else_branch");
   // The branch not taken may look up anything.
   b.lookups.truncate(before);
-  if (!onTrue || !onFalse || onTrue->size() != onFalse->size())
+  if (!onTrue || !onFalse)
     return;
+  if (onTrue->size() != onFalse->size()) {
+    error(loc) << "the branches of 'If' make " << onTrue->size() << " and " << onFalse->size()
+               << " outputs; they must make the same number";
+    return;
+  }
   b.loc = loc;
   SmallVector<Value> chosen;
   for (auto [x, y] : llvm::zip_equal(*onTrue, *onFalse)) {

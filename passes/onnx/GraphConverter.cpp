@@ -33,6 +33,7 @@ GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings, Purpos
     b.batchParts = batchParts;
     b.stepCounter = [this] { return stepCounter(); };
   }
+  b.isState = [this](BlockArgument argument) { return states.contains(argument); };
   b.readArgument = [this](BlockArgument argument) -> std::optional<HostTensor> {
     auto found = states.find(argument);
     if (found == states.end())

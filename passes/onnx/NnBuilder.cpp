@@ -407,6 +407,15 @@ void NnBuilder::evaluateBelow(Operation *last) {
   }
 }
 
+std::optional<int64_t> NnBuilder::exceededLimit(Value value) const {
+  int64_t limit = 0;
+  if (value.getDefiningOp<nn::ConstantOp>())
+    limit = kKnownLimit;
+  else if (auto argument = dyn_cast<BlockArgument>(value); argument && isState && isState(argument))
+    limit = kFoldLimit;
+  return limit != 0 && typeOf(value).getNumElements() > limit ? std::optional(limit) : std::nullopt;
+}
+
 std::optional<HostTensor> NnBuilder::known(Value value) {
   if (!value)
     return std::nullopt;

@@ -48,6 +48,8 @@ public:
   mlir::Location loc;
   /// The bytes of a program argument that is state with known contents.
   std::function<std::optional<HostTensor>(mlir::BlockArgument)> readArgument;
+  /// Whether a program argument is such state.
+  std::function<bool(mlir::BlockArgument)> isState;
   /// Why symbolic dims have that extent: "--bind makes 'seq' 4096"; "" if none has it.
   std::function<std::string(int64_t)> sourceOfExtent;
   /// Whether a node takes the form that it has in training (statistics of the batch, dropout): as
@@ -135,6 +137,8 @@ public:
   /// The value if it is known at compile time, following uses back to constants
   /// and to the bytes of state.
   std::optional<HostTensor> known(Value value);
+  /// Of a constant or state that has more elements than are looked at: how many are; else nothing.
+  std::optional<int64_t> exceededLimit(Value value) const;
   /// The same for a value that is a constant already: no work, no file read.
   static bool isConstant(Value value);
 

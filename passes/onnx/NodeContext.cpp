@@ -61,25 +61,34 @@ AttributeAttr NodeContext::attribute(llvm::StringRef name) {
   return resolve(node.getAttribute(name), scope);
 }
 
-int64_t NodeContext::integer(llvm::StringRef name, int64_t otherwise) {
+AttributeAttr NodeContext::attribute(llvm::StringRef name, AttributeKind kind) {
   AttributeAttr found = attribute(name);
-  if (!found || found.getKind() != AttributeKind::Int)
+  if (!found || found.getKind() == kind)
+    return found;
+  fail("attribute '" + name + "' is of kind " + stringify(found.getKind()) + ", but is read as " +
+       stringify(kind));
+  return AttributeAttr();
+}
+
+int64_t NodeContext::integer(llvm::StringRef name, int64_t otherwise) {
+  AttributeAttr found = attribute(name, AttributeKind::Int);
+  if (!found)
     return otherwise;
   auto value = dyn_cast_or_null<IntegerAttr>(found.getValue());
   return value ? value.getInt() : 0;
 }
 
 double NodeContext::real(llvm::StringRef name, double otherwise) {
-  AttributeAttr found = attribute(name);
-  if (!found || found.getKind() != AttributeKind::Float)
+  AttributeAttr found = attribute(name, AttributeKind::Float);
+  if (!found)
     return otherwise;
   auto value = dyn_cast_or_null<FloatAttr>(found.getValue());
   return value ? value.getValueAsDouble() : 0.0;
 }
 
 llvm::StringRef NodeContext::text(llvm::StringRef name, llvm::StringRef otherwise) {
-  AttributeAttr found = attribute(name);
-  if (!found || found.getKind() != AttributeKind::String)
+  AttributeAttr found = attribute(name, AttributeKind::String);
+  if (!found)
     return otherwise;
   auto value = dyn_cast_or_null<StringAttr>(found.getValue());
   return value ? value.getValue() : "";
@@ -135,6 +144,10 @@ std::optional<HostTensor> NodeContext::known(unsigned index) {
   if (!value)
     return std::nullopt;
   std::optional<HostTensor> tensor = b.known(value);
+  if (!tensor && b.exceededLimit(value))
+    fail(describe(node, index) + " is known, but its " +
+         llvm::Twine(NnBuilder::typeOf(value).getNumElements()) + " elements are more than the " +
+         llvm::Twine(*b.exceededLimit(value)) + " that are looked at when compiling");
   if (!tensor)
     fail(describe(node, index) + " must be known at compile time; give it with "
                                  "--bind INPUT=@FILE.npy, or bind the "

@@ -96,6 +96,8 @@ public:
   AttributeAttr resolved(AttributeAttr given) const { return resolve(given, scope); }
 
 private:
+  /// Null, too, with the failure noted, if it is of another kind.
+  AttributeAttr attribute(llvm::StringRef name, AttributeKind kind);
   std::optional<llvm::SmallVector<int64_t>> rawIntegers(unsigned index);
 
   const AttributeScope *scope;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/Registry.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -129,6 +131,31 @@ static Results bitShift(NodeContext &n) {
   return *direction == "LEFT" ? binary<nn::ShiftLeftOp>(n) : binary<nn::ShiftRightOp>(n);
 }
 
+/// Before opset 6 the element type of a cast was a name; 0 for one that we do not compute with.
+static int64_t numberOfType(llvm::StringRef name) {
+  return llvm::StringSwitch<int64_t>(name)
+      .Case("FLOAT", 1)
+      .Case("UINT8", 2)
+      .Case("INT8", 3)
+      .Case("UINT16", 4)
+      .Case("INT16", 5)
+      .Case("INT32", 6)
+      .Case("INT64", 7)
+      .Case("BOOL", 9)
+      .Case("FLOAT16", 10)
+      .Case("DOUBLE", 11)
+      .Case("UINT32", 12)
+      .Case("UINT64", 13)
+      .Default(0);
+}
+
+static Results castByName(NodeContext &n) {
+  llvm::StringRef to = n.text("to", "");
+  Type element = elementTypeOf(n.node.getContext(), numberOfType(to));
+  return {element ? n.b.cast(n.in(0), element)
+                  : n.fail("element type '" + to + "' is not supported")};
+}
+
 static Results castTo(NodeContext &n) {
   int64_t to = n.integer("to", 0);
   Type element = elementTypeOf(n.node.getContext(), to);
@@ -215,7 +242,8 @@ void weft::onnx::registerElementwise(Registry &r) {
   r.add("Min", variadic<nn::MinOp>);
   r.add("Sum", variadic<nn::AddOp>);
   r.add("Mean", mean);
-  r.add("Cast", castTo);
+  r.add("Cast", 1, 5, castByName);
+  r.addSince("Cast", 6, castTo);
   r.add("CastLike", castLike);
   r.add("Where", where);
   r.add("Clip", clip);

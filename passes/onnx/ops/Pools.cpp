@@ -3,6 +3,8 @@
 #include "passes/onnx/Registry.h"
 #include "passes/onnx/ops/Window.h"
 
+#include "llvm/Support/Format.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -79,11 +81,16 @@ static Results maxPool(NodeContext &n) {
 
 /// (sum |x|^p)^(1/p) of what `sum` adds up.
 static Value lpNorm(NodeContext &n, Value x, llvm::function_ref<Value(Value)> sum) {
-  double p = n.integer("p", 2);
+  // Before opset 2 it was no integer.
+  double p = n.opset < 2 ? n.real("p", 2) : n.integer("p", 2);
   if (!x)
     return x;
-  if (p < 1)
-    return n.fail("'p' = " + llvm::Twine(int64_t(p)) + " makes no norm; it is at least 1");
+  // Not a number is no norm's either.
+  if (!(p >= 1)) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%g", p);
+    return n.fail("'p' = " + text + " makes no norm; it is at least 1");
+  }
   return n.b.inFloat(x, [&](Value x) -> Value {
     if (p == 2)
       return n.b.rootOfSquares(sum(n.b.mul(x, x)));
