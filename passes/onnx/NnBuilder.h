@@ -167,6 +167,10 @@ public:
   Value select(Value condition, Value onTrue, Value onFalse);
   /// `compute` of x, in f32 where x is a smaller float: f16 holds neither squares nor sums of many.
   Value inFloat(Value x, llvm::function_ref<Value(Value)> compute);
+  /// `compute` of x and these numbers: in f64, and cut to integers, where x holds integers and one
+  /// of the numbers is none of their type.
+  Value withNumbers(Value x, llvm::ArrayRef<double> numbers,
+                    llvm::function_ref<Value(Value)> compute);
   /// The root of a sum of squares. Its gradient where all are zero is zero, as of PyTorch's norms.
   Value rootOfSquares(Value sum);
   /// Nothing if the type is already that.

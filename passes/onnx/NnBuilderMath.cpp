@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/NnBuilder.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace weft;
 using namespace weft::onnx;
@@ -28,6 +30,29 @@ Value NnBuilder::inFloat(Value x, llvm::function_ref<Value(Value)> compute) {
   Type element = elementOf(x);
   bool isSmall = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
   return isSmall ? cast(compute(cast(x, f32())), element) : compute(x);
+}
+
+/// Whether a number is one of that type; a float is rounded to its own.
+static bool isOneOf(Type element, double number) {
+  auto integer = dyn_cast<IntegerType>(element);
+  if (!integer)
+    return true;
+  int bits = integer.getWidth() - !integer.isUnsigned();
+  double end = std::ldexp(1.0, bits);
+  return number == std::trunc(number) && number < end &&
+         number >= (integer.isUnsigned() ? 0 : -end);
+}
+
+Value NnBuilder::withNumbers(Value x, ArrayRef<double> numbers,
+                             llvm::function_ref<Value(Value)> compute) {
+  if (!x)
+    return x;
+  Type element = elementOf(x);
+  if (llvm::all_of(numbers, [&](double number) { return isOneOf(element, number); }))
+    return compute(x);
+  Value result = compute(cast(x, builder.getF64Type()));
+  // What is below zero wraps; cut to an unsigned integer at once it would be no number at all.
+  return cast(element.getIntOrFloatBitWidth() < 64 ? cast(result, i64()) : result, element);
 }
 
 Value NnBuilder::rootOfSquares(Value sum) {

@@ -142,9 +142,11 @@ static Results shrink(NodeContext &n) {
   if (!x)
     return {};
   double lambda = n.real("lambd", 0.5), bias = n.real("bias", 0.0);
-  Value above =
-      n.b.select(n.b.compare(CompareKind::Gt, x, lambda), n.b.add(x, -bias), n.b.fullLike(x, 0));
-  return {n.b.select(n.b.compare(CompareKind::Lt, x, -lambda), n.b.add(x, bias), above)};
+  return {n.b.withNumbers(x, {lambda, -lambda, bias, -bias}, [&](Value x) {
+    Value above =
+        n.b.select(n.b.compare(CompareKind::Gt, x, lambda), n.b.add(x, -bias), n.b.fullLike(x, 0));
+    return n.b.select(n.b.compare(CompareKind::Lt, x, -lambda), n.b.add(x, bias), above);
+  })};
 }
 
 static Results gelu(NodeContext &n) {

@@ -295,7 +295,9 @@ static Results slice(NodeContext &n) {
       sizes[dim] = std::max<int64_t>(0, (end - start + step - 1) / step);
       strides[dim] = step;
     } else {
-      start = std::clamp<int64_t>(start, -1, extent - 1);
+      // A start before the dim is its first element, as the standard and ONNX Runtime have it; to
+      // numpy, and so to the standard's reference, it is one before that.
+      start = std::min(std::max<int64_t>(start, 0), extent - 1);
       end = std::clamp<int64_t>(end, -1, extent - 1);
       step = std::min(-step, std::max<int64_t>(extent, 1));
       sizes[dim] = std::max<int64_t>(0, (start - end + step - 1) / step);

@@ -25,14 +25,18 @@ Results weft::onnx::gemm(NodeContext &n) {
     std::swap(cLabels[0], cLabels[1]);
   Value product = n.b.contract(a, c, aLabels, cLabels, {0, 1});
   double alpha = n.real("alpha", 1.0), beta = n.real("beta", 1.0);
-  if (alpha != 1.0)
-    product = n.b.mul(product, alpha);
-  if (!product || !n.has(2) || beta == 0.0)
-    return {product};
-  Value bias = n.in(2);
-  if (beta != 1.0)
-    bias = n.b.mul(bias, beta);
-  return {bias ? n.b.add(product, n.b.broadcastTo(bias, n.b.shapeOf(product))) : Value()};
+  return {n.b.withNumbers(product, {alpha, beta}, [&](Value product) {
+    if (alpha != 1.0)
+      product = n.b.mul(product, alpha);
+    if (!product || !n.has(2) || beta == 0.0)
+      return product;
+    Value bias = n.in(2);
+    if (n.b.elementOf(bias) == n.b.elementOf(a))
+      bias = n.b.cast(bias, n.b.elementOf(product));
+    if (beta != 1.0)
+      bias = n.b.mul(bias, beta);
+    return bias ? n.b.add(product, n.b.broadcastTo(bias, n.b.shapeOf(product))) : Value();
+  })};
 }
 
 void weft::onnx::registerProducts(Registry &r) {

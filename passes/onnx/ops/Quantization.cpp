@@ -84,7 +84,10 @@ static Results dynamicQuantize(NodeContext &n) {
   Value high = n.b.max(n.b.reduce(ReduceKind::Max, x, all, false), 0.0);
   Value low = n.b.min(n.b.reduce(ReduceKind::Min, x, all, false), 0.0);
   Value span = n.b.sub(high, low);
-  Value scale = span ? n.b.div(span, n.b.fullLike(span, 255)) : Value();
+  // Of zeros alone the scale may be any; the standard's reference has 1.
+  Value scale = span ? n.b.select(n.b.compare(nn::CompareKind::Eq, span, 0.0),
+                                  n.b.fullLike(span, 1), n.b.div(span, n.b.fullLike(span, 255)))
+                     : Value();
   Type byte = n.b.builder.getIntegerType(8, false);
   Value zero = saturate(n, n.b.div(n.b.unary<nn::NegateOp>(low), scale), Value(), byte);
   if (!zero)
