@@ -175,12 +175,15 @@ std::string faultOf(const std::string &name, const Entry &entry, int64_t dataSiz
 } // namespace
 
 Expected<SafeTensors> SafeTensors::open(StringRef path) {
-  auto file = MemoryBuffer::getFile(path, /*IsText=*/false,
-                                    /*RequiresNullTerminator=*/false);
-  if (!file)
-    return createStringError(file.getError(), "cannot read '%s': %s", path.str().c_str(),
-                             file.getError().message().c_str());
-  return read(std::move(*file), path);
+  auto mapped = std::make_unique<onnx::MappedFile>();
+  if (Error error = mapped->open(path))
+    return createStringError(inconvertibleErrorCode(), "cannot read '%s': %s", path.str().c_str(),
+                             toString(std::move(error)).c_str());
+  Expected<SafeTensors> file = read(
+      MemoryBuffer::getMemBuffer(mapped->getBytes(), "", /*RequiresNullTerminator=*/false), path);
+  if (file)
+    file->mapped = std::move(mapped);
+  return file;
 }
 
 Expected<SafeTensors> SafeTensors::read(std::unique_ptr<MemoryBuffer> buffer, StringRef name) {

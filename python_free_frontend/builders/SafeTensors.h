@@ -3,6 +3,8 @@
 #ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_SAFETENSORS_H
 #define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_SAFETENSORS_H
 
+#include "python_free_frontend/wire/MappedFile.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -34,6 +36,7 @@ public:
   const std::string &path() const { return name; }
 
 private:
+  std::unique_ptr<onnx::MappedFile> mapped; // what `buffer` is of; null for bytes in memory
   std::unique_ptr<llvm::MemoryBuffer> buffer;
   std::string name;
   std::map<std::string, StoredTensor> table;
