@@ -160,43 +160,11 @@ static AttributeAttr lookup(NodeOp node, llvm::StringRef name, AttributeKind kin
                                                                          : AttributeAttr();
 }
 
-std::optional<int64_t> NodeOp::getInt(llvm::StringRef name) {
-  AttributeAttr attribute = lookup(*this, name, AttributeKind::Int);
-  if (!attribute)
-    return std::nullopt;
-  auto value = dyn_cast_or_null<IntegerAttr>(attribute.getValue());
-  return value ? value.getInt() : 0;
-}
-
-std::optional<double> NodeOp::getFloat(llvm::StringRef name) {
-  AttributeAttr attribute = lookup(*this, name, AttributeKind::Float);
-  if (!attribute)
-    return std::nullopt;
-  auto value = dyn_cast_or_null<FloatAttr>(attribute.getValue());
-  return value ? value.getValueAsDouble() : 0.0;
-}
-
 std::optional<llvm::StringRef> NodeOp::getString(llvm::StringRef name) {
   AttributeAttr attribute = lookup(*this, name, AttributeKind::String);
   if (!attribute)
     return std::nullopt;
   return textOf(dyn_cast_or_null<StringAttr>(attribute.getValue()));
-}
-
-std::optional<llvm::ArrayRef<int64_t>> NodeOp::getInts(llvm::StringRef name) {
-  AttributeAttr attribute = lookup(*this, name, AttributeKind::Ints);
-  if (!attribute)
-    return std::nullopt;
-  auto value = dyn_cast_or_null<DenseI64ArrayAttr>(attribute.getValue());
-  return value ? value.asArrayRef() : llvm::ArrayRef<int64_t>();
-}
-
-std::optional<llvm::ArrayRef<float>> NodeOp::getFloats(llvm::StringRef name) {
-  AttributeAttr attribute = lookup(*this, name, AttributeKind::Floats);
-  if (!attribute)
-    return std::nullopt;
-  auto value = dyn_cast_or_null<DenseF32ArrayAttr>(attribute.getValue());
-  return value ? value.asArrayRef() : llvm::ArrayRef<float>();
 }
 
 std::optional<llvm::SmallVector<llvm::StringRef>> NodeOp::getStrings(llvm::StringRef name) {
@@ -208,11 +176,6 @@ std::optional<llvm::SmallVector<llvm::StringRef>> NodeOp::getStrings(llvm::Strin
     for (Attribute text : value)
       strings.push_back(textOf(dyn_cast<StringAttr>(text)));
   return strings;
-}
-
-TensorAttr NodeOp::getTensor(llvm::StringRef name) {
-  AttributeAttr attribute = lookup(*this, name, AttributeKind::Tensor);
-  return attribute ? dyn_cast_or_null<TensorAttr>(attribute.getValue()) : TensorAttr();
 }
 
 GraphAttr NodeOp::getGraph(llvm::StringRef name) {

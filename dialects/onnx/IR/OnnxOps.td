@@ -54,14 +54,9 @@ def Onnx_NodeOp : Onnx_Op<"node", [Onnx_NamesBoth]> {
     /// The attribute of that name, or null.
     AttributeAttr getAttribute(::llvm::StringRef name);
     /// Values by kind; none if there is no such attribute of that kind. A
-    /// scalar without a value has the default of the file format: 0 or "".
-    std::optional<int64_t> getInt(::llvm::StringRef name);
-    std::optional<double> getFloat(::llvm::StringRef name);
+    /// string without a value has the default of the file format: "".
     std::optional<::llvm::StringRef> getString(::llvm::StringRef name);
-    std::optional<::llvm::ArrayRef<int64_t>> getInts(::llvm::StringRef name);
-    std::optional<::llvm::ArrayRef<float>> getFloats(::llvm::StringRef name);
     std::optional<::llvm::SmallVector<::llvm::StringRef>> getStrings(::llvm::StringRef name);
-    TensorAttr getTensor(::llvm::StringRef name);
     /// The graph attribute of that name: null, or its fields and its region.
     GraphAttr getGraph(::llvm::StringRef name);
     ::mlir::Region *getGraphRegion(::llvm::StringRef name);

@@ -67,15 +67,12 @@ static double weightAt(const Mode &m, double distance) {
   return d < 2 ? ((A * d - 5 * A) * d + 8 * A) * d - 4 * A : 0;
 }
 
-/// Row of the map for one result position: weights of all operand elements.
+/// Row of the map for one result position: weights of all operand elements. The nearest one needs
+/// no map.
 static std::vector<double> rowOf(const Mode &m, const Axis &a, int64_t position) {
   std::vector<double> row(a.in, 0.0);
   // A region of interest may lie anywhere; far outside is as good as near.
   double source = std::clamp(sourceOf(m, a, position), -2.0 * a.in - 4, 3.0 * a.in + 4);
-  if (m.mode == "nearest") {
-    row[std::clamp<int64_t>(nearestOf(m, source), 0, a.in - 1)] = 1;
-    return row;
-  }
   // When shrinking with antialiasing the kernel is as wide as the step.
   double squeeze = m.antialias && a.scale < 1 ? a.scale : 1;
   double support = (m.mode == "linear" ? 1 : 2) / squeeze;
