@@ -65,7 +65,7 @@ AttributeAttr NodeContext::attribute(llvm::StringRef name, AttributeKind kind) {
   AttributeAttr found = attribute(name);
   if (!found || found.getKind() == kind)
     return found;
-  fail("attribute '" + name + "' is of kind " + stringify(found.getKind()) + ", but is read as " +
+  fail("attribute '" + name + "' is of kind " + stringify(found.getKind()) + ", expected " +
        stringify(kind));
   return AttributeAttr();
 }
