@@ -18,9 +18,13 @@ const llvm::StringMap<GraphConverter::Walk> &GraphConverter::controlFlow() {
 
 void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
   Location loc = locationOf(node, scope);
-  SmallVector<Value> inputs = lookup(node.getInputs());
-  if (inputs.empty() || !inputs[0])
+  SmallVector<Value> inputs;
+  if (!lookupInputs(node, inputs))
     return;
+  if (!inputs[0]) {
+    error(loc) << "the condition of 'If' is missing";
+    return;
+  }
   if (!b.isBool(inputs[0]) || b.sizeOf(b.shapeOf(inputs[0])) != 1) {
     error(loc) << "the condition of 'If' must be one bool, not " << inputs[0].getType();
     return;
