@@ -27,9 +27,15 @@ report "what an op costs is getComputeClass; only targets and passes/rt ask for 
   "$(git grep -n getLibraryCall -- '*.cpp' '*.h' '*.td' |
     grep -vE '^(dialects|include/weft/(Interfaces|Target)|lib/(Foundation/)?Target|passes/(rt|cpu|cuda)|test/(dialects|passes/(rt|cpu)|unit/dialects/nn))/' | head)"
 report "no licence, on a line of its own, in the first five lines" \
-  "$(git ls-files '*.cpp' '*.h' '*.td' '*.c' '*.cu' '*.cuh' '*.sh' '*.py' '*.cmake' | while IFS= read -r f; do
-    head -5 "$f" | grep -qxE '((//|#) )?SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception' || echo "$f"
-  done)"
+  "$(git ls-files '*.cpp' '*.h' '*.td' '*.c' '*.cu' '*.cuh' '*.sh' '*.py' '*.cmake' | xargs awk 'BEGIN {
+      for (i = 1; i < ARGC; ++i) {
+        found = 0
+        for (n = 0; n < 5 && (getline line < ARGV[i]) > 0; ++n)
+          if (line ~ /^((\/\/|#) )?SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception$/) found = 1
+        close(ARGV[i])
+        if (!found) print ARGV[i]
+      }
+    }')"
 report "files past 600 lines, functions past 100, folders of the runtime past 15 files" "$(python3 test/house/sizes.py . 2>&1)"
 report "attributes of nn have their names in dialects/nn/IR" \
   "$(git grep -nE '"nn\.[a-z_]+"' -- '*.cpp' '*.h' | grep -vE '^(dialects/nn|test)/' | head)"

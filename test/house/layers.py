@@ -10,6 +10,7 @@
 #
 # --forbidden prints, per row and per part that it does not stand on, the row, a file of it, a header that it must not
 # include, and where that is: for the test that plants just these.
+import functools
 import os
 import pathlib
 import re
@@ -67,6 +68,8 @@ class Tree:
                 if not any(self.inside(self.home(name), folder) for name in self.files):
                     self.wrong.append(f"docs/architecture.md: row '{row.part}' has a folder that is not there: {folder}")
 
+    # What is remembered depends on files, folders and rows, which stay as they are.
+    @functools.lru_cache(maxsize=None)
     def home(self, name):
         if not name.startswith("include/weft/"):
             return name
@@ -77,6 +80,7 @@ class Tree:
     def inside(name, folder):
         return name == folder or name.startswith((folder + "/", folder + "."))
 
+    @functools.lru_cache(maxsize=None)
     def place(self, name):
         """The row and the folder of a file: the longest folder of the table that holds it."""
         fits = [(folder, row) for row in self.rows for folder in row.folders if self.inside(self.home(name), folder)]
@@ -167,11 +171,12 @@ def first_source(words):
 
 
 def forbidden(tree):
+    files = sorted(tree.files)
     for row in tree.rows:
-        mine = next((name for folder in row.folders for name in sorted(tree.files)
+        mine = next((name for folder in row.folders for name in files
                      if name.endswith((".cpp", ".h")) and tree.place(name) == (folder, row)), None)
         for other in tree.rows:
-            header = next((name for name in sorted(tree.files) if name.endswith(".h") and tree.place(name)[1] is other
+            header = next((name for name in files if name.endswith(".h") and tree.place(name)[1] is other
                            and tree.place(name)[0] != tree.place(mine)[0]), None)
             if header and not tree.allowed(mine, header):
                 print("\t".join([row.part, mine, re.sub(r"^(runtime/)?include/", "", header), header]))
