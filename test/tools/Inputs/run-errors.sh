@@ -9,7 +9,7 @@ weft-translate --build mlp:layers=2,inputs=8,hidden=16,classes=4 -o mlp.onnx 2>/
 weft-translate --build gpt2:layers=1,hidden=16,heads=2,vocab=256,seq=16 -o gpt.onnx 2>/dev/null || exit 1
 weft-compile -q mlp.onnx --bind batch=8 -o mlp || exit 1
 weft-compile -q mlp.onnx --bind batch=8 --mesh tp=2 -o mlp2 || exit 1
-weft-compile -q gpt.onnx --bind batch=2,seq=8 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=0.1 -o train || exit 1
+weft-compile -q gpt.onnx --bind batch=2,seq=8 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=0.1 -O 1 -o train || exit 1
 weft-data npy --shape 8x8 --fill random:1 -o x8.npy || exit 1
 seq -s ' ' 300 >text
 weft-run train -q --data-tokens text:byte --steps 2 --save ck >/dev/null || exit 1
@@ -50,17 +50,17 @@ tells 1 "token file 'odd' has 3 bytes, which is no multiple of the 2 of a token;
   weft-run train --steps 1 --data-tokens odd:u16
 tells 1 "is it a file of bytes? Then say 'text:byte'" weft-run train --steps 1 --data-tokens text
 tells 1 "input 'x' must be 8x8 f32, but 'x9.npy' is 9x8 f32; bind the sizes when compiling (--bind)" weft-run mlp --input x=x9.npy
-weft-compile -q gpt.onnx --bind batch=2,seq=8 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=1e38 -o wild &&
+weft-compile -q gpt.onnx --bind batch=2,seq=8 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=1e38 -O 1 -o wild &&
   weft-run wild -q --data-tokens text:byte --steps 1 --save spoiled >/dev/null || exit 1
 tells 1 "--generate: the logits are not numbers; the parameters are spoiled" weft-run train --resume spoiled --generate a
 # Gradients that are not finite, of a loss that is: what they have spoiled is not saved.
 weft-translate --text-to-onnx "$(dirname "$0")/nan-gradient.txt" -o nan.onnx && weft-data npy --shape 4x4 --fill zeros -o zero.npy &&
-  weft-compile -q nan.onnx --bind batch=4 --train --loss loss --optimizer sgd:lr=0.1 -o nan || exit 1
+  weft-compile -q nan.onnx --bind batch=4 --train --loss loss --optimizer sgd:lr=0.1 -O 1 -o nan || exit 1
 tells 1 "step 0: the loss is 0 (grad_norm nan, lr 0.1); the parameters are spoiled. Lower lr" \
   weft-run nan --data x=zero.npy --steps 3 --save nan.saved --every 1
 says 2 "No such file" ls nan.saved/step-00000001
 # A step of fp16 that cannot be done is skipped, but not for ever.
-weft-compile -q nan.onnx --bind batch=4 --train --loss loss --optimizer sgd:lr=0.1 --precision fp16 -o nan16 || exit 1
+weft-compile -q nan.onnx --bind batch=4 --train --loss loss --optimizer sgd:lr=0.1 --precision fp16 -O 1 -o nan16 || exit 1
 tells 1 "step 63: the gradients of 64 steps in a row were not finite, however small the loss was scaled" \
   weft-run nan16 --data x=zero.npy --steps 1000 --log nan16.jsonl
 says 0 '"loss_scale":65536,' head -1 nan16.jsonl
@@ -75,7 +75,7 @@ cut_while_read() { # FILE COMMAND...: cuts FILE off once there is a step in cut.
 }
 tells 1 "'cut.tokens' became shorter while it was in use, or its disk cannot be read; restore it, and start again" \
   cut_while_read cut.tokens timeout 60 weft-run train --data-tokens cut.tokens:byte --steps 10000000 --log cut.jsonl
-weft-compile -q gpt.onnx --bind batch=2,seq=8 --mesh dp=2 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=0.1 -o train2 || exit 1
+weft-compile -q gpt.onnx --bind batch=2,seq=8 --mesh dp=2 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=0.1 -O 1 -o train2 || exit 1
 for comm in inproc tcp mpi; do
   tells 1 "'cut.tokens' became shorter while it was in use" \
     cut_while_read cut.tokens timeout 60 weft-run train2 --comm $comm --data-tokens cut.tokens:byte --steps 10000000 --log cut.jsonl
