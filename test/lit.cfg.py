@@ -17,6 +17,9 @@ for name in ("HOME", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+# Tests of what --bench tells need no precise figures.
+config.environment["WEFT_BENCH_SECONDS"] = "0.3"
+
 config.substitutions.append(("%weft_build", config.weft_build))
 config.substitutions.append(("%weft_source", os.path.dirname(config.test_source_root)))
 # MLIR's records, for mlir-tblgen.
