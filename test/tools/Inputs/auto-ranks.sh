@@ -5,7 +5,7 @@ set -eu
 here=$1 text=$3
 cd "$2"
 weft-translate --build llama:layers=9,hidden=64,heads=8,ffn=256,vocab=1024,seq=4,std=0.02 -o model.onnx 2>made.txt
-model=(model.onnx --bind batch=8,seq=4 --train --loss softmax_cross_entropy:logits,labels --optimizer adamw:lr=0.01,clip=1)
+model=(model.onnx --bind batch=8,seq=4 --train --loss softmax_cross_entropy:logits,labels --optimizer adamw:lr=0.01,clip=1 -O 1)
 weft-compile "${model[@]}" -q -o one
 ./one -q --steps 3 --data-tokens "$text:byte" --log one.jsonl
 # Operations a second; bytes a second over links, and their latency.
