@@ -217,10 +217,15 @@ Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source, StringR
         return std::move(error);
   }
   file.os() << frame.graphTail << frame.modelTail;
-  // The data first: a model never names data of another one.
-  if (hasData)
+  // Both lie on the disk before the first takes its name: see weights/ModelFile.cpp.
+  if (hasData) {
+    if (Error error = data.prepare())
+      return std::move(error);
+    if (Error error = file.prepare())
+      return std::move(error);
     if (Error error = data.commit())
       return std::move(error);
+  }
   if (Error error = file.commit())
     return std::move(error);
   return summary;

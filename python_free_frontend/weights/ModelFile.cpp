@@ -146,10 +146,17 @@ Error ModelWriter::finish(const ModelFile &model) {
   if (Error error = file.open(path))
     return error;
   file.os() << model.message().SerializeAsString();
-  // The data first: a model never names data of another one.
-  if (external)
-    if (Error error = data.commit())
-      return error;
+  if (!external)
+    return file.commit();
+  // Both lie on the disk before the first takes its name, so that no lack of place leaves the new
+  // data beside the old model. Only an end between the two names could, and then the data has its
+  // name first: a new model never names data that are not there.
+  if (Error error = data.prepare())
+    return error;
+  if (Error error = file.prepare())
+    return error;
+  if (Error error = data.commit())
+    return error;
   return file.commit();
 }
 

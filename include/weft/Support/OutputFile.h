@@ -30,7 +30,12 @@ public:
 
   llvm::raw_pwrite_stream &os() { return *stream; }
 
-  /// Puts the file on the disk and gives it its name.
+  /// Puts the file on the disk, under its temporary name; nothing can be written after that. Who
+  /// commits several files prepares all of them before the first of them takes its name, so that a
+  /// full disk leaves the old ones together.
+  llvm::Error prepare();
+
+  /// Puts the file on the disk, if `prepare` has not, and gives it its name.
   llvm::Error commit();
 
 private:

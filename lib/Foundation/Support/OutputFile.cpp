@@ -103,14 +103,20 @@ static std::error_code sync(const std::string &file) {
   return code;
 }
 
-Error OutputFile::commit() {
+Error OutputFile::prepare() {
   std::error_code code = endStream();
   if (!code && !temporary.empty())
     code = sync(temporary);
-  if (!code && !temporary.empty())
-    code = fs::rename(temporary, target);
-  if (code)
-    return fail(code);
+  return code ? fail(code) : Error::success();
+}
+
+Error OutputFile::commit() {
+  if (stream)
+    if (Error error = prepare())
+      return error;
+  if (!temporary.empty())
+    if (std::error_code code = fs::rename(temporary, target))
+      return fail(code);
   temporary.clear();
   cleanup.reset();
   return Error::success();
