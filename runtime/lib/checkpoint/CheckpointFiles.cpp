@@ -98,6 +98,9 @@ bool weft::runtime::holdsOthers(const std::string &path) {
 }
 
 Status CheckpointFiles::removeTree(const std::string &path) const {
+  // What a link leads to is somebody else's.
+  if (isLink(path))
+    return unlink(path);
   if (!isDirectory(path))
     return {};
   std::vector<std::string> names;
@@ -139,6 +142,11 @@ Status weft::runtime::listDirectory(const std::string &path, std::vector<std::st
 bool weft::runtime::isDirectory(const std::string &path) {
   struct stat info;
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool weft::runtime::isLink(const std::string &path) {
+  struct stat info;
+  return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
 }
 
 Status weft::runtime::readFile(const std::string &path, uint64_t limit, std::string &text) {

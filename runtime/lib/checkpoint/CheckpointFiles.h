@@ -25,7 +25,8 @@ public:
   Status syncDirectory(const std::string &path) const;
   Status unlink(const std::string &path) const;
   /// A checkpoint's folder and what checkpoints put in it. What somebody else has put there stays,
-  /// in a folder `kept-...` beside it. A folder that is not there is fine.
+  /// in a folder `kept-...` beside it. A folder that is not there is fine; of a symbolic link the
+  /// link alone is removed.
   Status removeTree(const std::string &path) const;
 
 private:
@@ -42,7 +43,9 @@ bool holdsOthers(const std::string &path);
 
 /// The names in a folder, sorted; an error if it cannot be read.
 Status listDirectory(const std::string &path, std::vector<std::string> &names);
+/// Whether it is a folder, or leads to one.
 bool isDirectory(const std::string &path);
+bool isLink(const std::string &path);
 
 /// The whole of a regular file of at most `limit` bytes.
 Status readFile(const std::string &path, uint64_t limit, std::string &text);

@@ -162,6 +162,7 @@ private:
   Status collectParts();
   Status commit();
   Status publish(const std::string &name);
+  template <typename Which> void forget(Which which);
   Status prune();
 
   weft_session &session;
@@ -466,7 +467,7 @@ Status CheckpointWriter::Implementation::commit() {
   WEFT_TRY(files.syncDirectory(temporary));
   std::string name = checkpointName(manifest.info.step);
   std::string path = directory + "/" + name, old = path + ".old";
-  bool replaces = isDirectory(path);
+  bool replaces = isDirectory(path) || isLink(path);
   if (replaces) {
     WEFT_TRY(files.removeTree(old));
     WEFT_TRY(files.rename(path, old));
@@ -475,8 +476,7 @@ Status CheckpointWriter::Implementation::commit() {
   if (!renamed.ok() && replaces)
     return files.rename(old, path).ok() ? renamed : renamed.prefix("twice");
   WEFT_TRY(renamed);
-  for (auto entry = present.begin(); entry != present.end();)
-    entry = entry->second == path ? present.erase(entry) : std::next(entry);
+  forget([&](const std::string &other) { return other == path; });
   present[nextOrdinal++] = path;
   WEFT_TRY(files.syncDirectory(directory));
   committed = path;
@@ -494,7 +494,15 @@ Status CheckpointWriter::Implementation::publish(const std::string &name) {
   return files.syncDirectory(directory);
 }
 
+/// Checkpoints that are no longer among those of which the newest stay.
+template <typename Which> void CheckpointWriter::Implementation::forget(Which which) {
+  for (auto entry = present.begin(); entry != present.end();)
+    entry = which(entry->second) ? present.erase(entry) : std::next(entry);
+}
+
 Status CheckpointWriter::Implementation::prune() {
+  // One that was moved elsewhere and is linked to from here is kept on purpose.
+  forget(isLink);
   while (int64_t(present.size()) > options.keep) {
     std::string path = present.begin()->second;
     // One in which somebody else has put files is left to them.
