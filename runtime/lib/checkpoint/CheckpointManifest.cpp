@@ -85,6 +85,15 @@ public:
       return least;
     return integerOf(*field, key, least);
   }
+  /// One that goes on growing: what no run comes to would overflow in the next.
+  int64_t count(const char *key) {
+    constexpr int64_t kMost = int64_t(1) << 53;
+    int64_t value = integer(key);
+    if (value > kMost)
+      fail("has a '" + std::string(key) + "' of " + std::to_string(value) + ", above " +
+           std::to_string(kMost));
+    return value;
+  }
   uint64_t number(const char *key) {
     const Json *field = find(key);
     if (field && field->is_number_unsigned())
@@ -251,10 +260,10 @@ Status parseTensor(const Json &json, CheckpointManifest &manifest) {
 
 Status parseTop(const Json &json, CheckpointManifest &manifest) {
   Reader reader(json, "top level");
-  manifest.info.step = reader.integer("step");
-  manifest.info.samples = reader.integer("samples");
+  manifest.info.step = reader.count("step");
+  manifest.info.samples = reader.count("samples");
   manifest.info.seed = reader.number("seed");
-  manifest.ordinal = uint64_t(reader.integer("ordinal"));
+  manifest.ordinal = uint64_t(reader.count("ordinal"));
   manifest.model = reader.string("model");
   manifest.executable = reader.string("executable");
   manifest.blockBytes = uint64_t(reader.integer("block_bytes"));
