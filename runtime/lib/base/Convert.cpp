@@ -74,10 +74,9 @@ void weft::runtime::convertElements(DType from, const void *source, DType to, vo
     using From = decltype(fromValue);
     withType(to, [&](auto toValue) {
       using To = decltype(toValue);
-      const From *in = static_cast<const From *>(source);
       To *out = static_cast<To *>(destination);
       for (int64_t i = 0; i < count; ++i)
-        out[i] = convertOne<To>(in[i]);
+        out[i] = convertOne<To>(elementAt<From>(source, i));
     });
   });
 }

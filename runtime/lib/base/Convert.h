@@ -140,7 +140,14 @@ template <typename Visit> auto withType(DType type, Visit visit) {
   return visit(Boolean());
 }
 
-/// Converts `count` consecutive elements. To a smaller float: nearest even.
+/// Element `i` of values that need not be aligned, as those of files.
+template <typename T> [[gnu::always_inline]] inline T elementAt(const void *values, int64_t i) {
+  T value;
+  std::memcpy(&value, static_cast<const char *>(values) + i * int64_t(sizeof(T)), sizeof(T));
+  return value;
+}
+
+/// Converts `count` consecutive elements, of which the source need not be aligned. To a smaller float: nearest even.
 /// Float to integer: toward zero, saturating, NaN to 0. To Bool: value != 0.
 void convertElements(DType from, const void *source, DType to, void *destination, int64_t count);
 

@@ -32,10 +32,9 @@ int64_t firstBeyond(const NpyFile &file, const Limit &limit, int64_t &value) {
   withType(file.dtype(), [&](auto type) {
     using T = decltype(type);
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      auto *values = static_cast<const T *>(file.data());
       int64_t count = file.numElements();
       for (int64_t i = 0; i < count && found < 0; ++i) {
-        value = int64_t(values[i]);
+        value = int64_t(elementAt<T>(file.data(), i));
         if (!limit.allows(value))
           found = i;
       }

@@ -388,15 +388,15 @@ Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset, int64_
     if constexpr (std::is_integral_v<T>) {
       auto *values = reinterpret_cast<const T *>(from);
       for (int64_t i = 0; i < count; ++i) {
-        bool below = std::is_signed_v<T> && int64_t(values[i]) < b.low;
-        bool above =
-            (std::is_unsigned_v<T> || int64_t(values[i]) > 0) && uint64_t(values[i]) > b.high;
+        T found = elementAt<T>(from, i);
+        bool below = std::is_signed_v<T> && int64_t(found) < b.low;
+        bool above = (std::is_unsigned_v<T> || int64_t(found) > 0) && uint64_t(found) > b.high;
         if (!below && !above)
           continue;
         // What does not count must still be what it is where the input is narrower.
-        auto value = int64_t(values[i]);
-        bool isHeld = below ? value >= leastOf(b.port->dtype)
-                            : uint64_t(values[i]) <= greatestOf(b.port->dtype);
+        auto value = int64_t(found);
+        bool isHeld =
+            below ? value >= leastOf(b.port->dtype) : uint64_t(found) <= greatestOf(b.port->dtype);
         if (b.holdsClasses && isHeld && (value == -100 || value == roles.ignored))
           continue;
         std::string limit =
@@ -404,15 +404,15 @@ Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset, int64_
                     : std::string("out of range for ") + dtypeName(b.port->dtype);
         result = Status::user("'" + b.file->path() + "', sample " + std::to_string(sample) +
                               ", element " + std::to_string(offset + b.offset + i) + ": " +
-                              std::to_string(values[i]) + " is " + limit + " (input '" +
+                              std::to_string(found) + " is " + limit + " (input '" +
                               std::string(p.string(b.port->name)) + "')" +
-                              widthOfTokens(b, uint64_t(values[i])));
+                              widthOfTokens(b, uint64_t(found)));
         return;
       }
     } else if constexpr (!std::is_same_v<T, Boolean>) {
       auto *values = reinterpret_cast<const T *>(from);
       for (int64_t i = 0; i < count && result.ok(); ++i)
-        if (std::isnan(double(values[i])))
+        if (std::isnan(double(elementAt<T>(from, i))))
           result = Status::user("'" + b.file->path() + "', sample " + std::to_string(sample) +
                                 ", element " + std::to_string(offset + b.offset + i) +
                                 " is nan, no number for input '" +

@@ -203,6 +203,19 @@ TEST(Convert, FloatsToIntegersSaturate) {
 
 // A state through random transforms, sharded at random, against the same
 // transforms done one after another on whole arrays.
+/// Behind a header that is not padded elements lie at any address.
+TEST(Convert, SourcesNeedNotBeAligned) {
+  std::vector<char> bytes(1 + 5 * sizeof(int64_t));
+  const int64_t wanted[] = {1, -2, 300, -40000, 5000000000};
+  std::memcpy(bytes.data() + 1, wanted, sizeof wanted);
+  double found[5];
+  convertElements(DType::I64, bytes.data() + 1, DType::F64, found, 5);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(found[i], double(wanted[i]));
+    EXPECT_EQ(elementAt<int64_t>(bytes.data() + 1, i), wanted[i]);
+  }
+}
+
 TEST_F(Files, StatesAreTheTransformedSource) {
   std::mt19937_64 random(11);
   int cases = 0;
