@@ -33,6 +33,16 @@ public:
       return text.empty() ? "wants a file or directory" : "";
     });
   }
+  /// Tokens of one file; that the last of several counts would leave out what the others hold.
+  void tokens(const char *name, const char *help, std::string &target) {
+    value(name, "FILE[:u16|u32|byte]", help, [&target](const std::string &text) -> std::string {
+      if (!target.empty() && target != text)
+        return "names '" + target + "' and '" + text +
+               "', but takes one file only; join them with cat";
+      target = text;
+      return text.empty() ? "wants a file or directory" : "";
+    });
+  }
 
 private:
   FlagTable &flags;
@@ -58,10 +68,10 @@ void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options)
               0);
   table.value("--data", "NAME=FILE.npy", "an input's samples, one per row; repeat for each input",
               takeFile(options.data));
-  table.file("--data-tokens", "FILE[:u16|u32|byte]",
-             "tokens for inputs and labels; sample i begins at token i * "
-             "sequence; default u16",
-             options.dataTokens);
+  table.tokens("--data-tokens",
+               "tokens for inputs and labels; sample i begins at token i * "
+               "sequence; default u16",
+               options.dataTokens);
   table.value("--shuffle", "none|SEED", "the order of samples, new in every epoch; default none",
               [&options](const std::string &text) { return takeShuffle(text, options); });
   table.file("--log", "FILE.jsonl",
@@ -74,8 +84,7 @@ void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options)
               options.logEvery, 1);
   table.value("--eval-data", "NAME=FILE.npy", "evaluate on these, at the end or every K steps",
               takeFile(options.evalData));
-  table.file("--eval-data-tokens", "FILE[:u16|u32|byte]", "the same, of tokens",
-             options.evalDataTokens);
+  table.tokens("--eval-data-tokens", "the same, of tokens", options.evalDataTokens);
   table.count("--eval-every", "K", "evaluate every K steps", options.evalEvery, 1);
   table.count("--eval-batches", "N", "on the first N batches of them (all)", options.evalBatches,
               1);

@@ -75,6 +75,9 @@ Status Generator::prepare(const GenerationOptions &wanted, bool byteTokens,
   if (!missing.empty())
     return {StatusCode::Usage, "--generate: program 'forward' has other inputs; add" + missing};
   bytes = byteTokens || vocabulary == 256;
+  // What is chosen is looked up next, and told as a byte where tokens are bytes.
+  rows = rowsOf(p, p.string(tokens->name)).value_or(vocabulary);
+  numIds = std::min({vocabulary, rows, bytes ? int64_t(256) : vocabulary});
   temperature = options.temperature.value_or(options.topK > 0 ? 1 : 0);
   WEFT_TRY(parsePrompt(options.prompt));
   window.resize(size_t(batch * sequence));
@@ -124,10 +127,14 @@ Status Generator::parsePrompt(const std::string &prompt) {
       at = end + 1;
     }
   }
-  for (int64_t id : context)
+  for (int64_t id : context) {
+    if (id >= rows && id < vocabulary)
+      return bad("the model looks token id " + std::to_string(id) + " up in " +
+                 std::to_string(rows) + " rows; these are 0 to " + std::to_string(rows - 1));
     if (id < 0 || id >= vocabulary)
       return bad("token id " + std::to_string(id) + " is not in the vocabulary of " +
                  std::to_string(vocabulary) + " tokens");
+  }
   return {};
 }
 
@@ -172,9 +179,9 @@ Status Generator::readLogits(int64_t last, int &stop) {
 
 int64_t Generator::choose(uint64_t position) {
   ranked.clear();
-  for (int64_t i = 0; i < vocabulary; ++i)
+  for (int64_t i = 0; i < numIds; ++i)
     ranked.emplace_back(-row[size_t(i)], i);
-  int64_t kept = options.topK > 0 ? std::min(options.topK, vocabulary) : vocabulary;
+  int64_t kept = options.topK > 0 ? std::min(options.topK, numIds) : numIds;
   if (temperature == 0)
     kept = 1;
   // Equal logits: the smaller id first.

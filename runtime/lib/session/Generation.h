@@ -45,6 +45,7 @@ private:
   bool bytes = false;
   const Port *tokens = nullptr, *logits = nullptr;
   int64_t batch = 0, sequence = 0, vocabulary = 0;
+  int64_t rows = 0, numIds = 0; // that tokens are looked up in; below which they are chosen
   std::vector<int64_t> context;
   size_t told = 0;             // tokens of it
   std::vector<int64_t> window; // batch x sequence

@@ -142,6 +142,12 @@ Status BatchFeed::addTokens(const std::string &spec) {
 Status BatchFeed::bind(const Port &port, const DataFile &file, int64_t samples, int64_t stride,
                        int64_t offset) {
   std::string name(p.string(port.name));
+  // The files of --data were held against it before; which inputs a token file feeds is known here.
+  if (std::find(constants.begin(), constants.end(), name) != constants.end())
+    return {StatusCode::Usage, "'" + name +
+                                   "' is given by --input, one value for all steps, and by batches "
+                                   "from '" +
+                                   file.path() + "'; give it once"};
   for (const Binding &other : bindings)
     if (other.port == &port)
       return {StatusCode::Usage, "input '" + name + "' is fed twice, from '" + other.file->path() +
@@ -194,8 +200,9 @@ Status BatchFeed::checkTypes(Binding &b) const {
   b.high = greatestOf(to);
   // Tokens of a file become labels, too. The logits of other ids may be of anything, as of tags.
   bool fromTokens = b.file->shape().empty();
-  int64_t vocabulary =
-      fromTokens ? roles.vocabulary : rowsOf(p, p.string(b.port->name)).value_or(0);
+  int64_t vocabulary = rowsOf(p, p.string(b.port->name)).value_or(0);
+  if (fromTokens && roles.vocabulary > 0)
+    vocabulary = vocabulary > 0 ? std::min(vocabulary, roles.vocabulary) : roles.vocabulary;
   if (b.holdsIds && vocabulary > 0) {
     b.low = 0;
     b.high = std::min(b.high, uint64_t(vocabulary - 1));
