@@ -71,13 +71,13 @@ public:
     WEFT_TRY(open());
     WEFT_TRY(loadState());
     WEFT_TRY(bindInputs());
-    if (options.bench)
-      WEFT_TRY(bench(session, p, programName.c_str(), options, speaks));
-    else
-      WEFT_TRY(runOnce());
-    WEFT_TRY(tellNumbers());
-    WEFT_TRY(giveOutputs());
-    return writeTrace();
+    Status done =
+        options.bench ? bench(session, p, programName.c_str(), options, speaks) : runOnce();
+    if (done.ok())
+      done = tellNumbers();
+    if (done.ok())
+      done = giveOutputs();
+    return withTrace(done, allDiffer);
   }
 
   /// The signal that stopped training before its end; 0 = none.
@@ -109,8 +109,7 @@ private:
     training.interrupt = &*interrupt;
     training.baseMemory = restartPeakMemory();
     training.quiet = options.quiet;
-    WEFT_TRY(train(session, training, speaks));
-    WEFT_TRY(writeTrace());
+    WEFT_TRY(withTrace(train(session, training, speaks), /*isToldAll=*/false));
     // All is done, but what is told; whoever wants to stop does not wait for its reader.
     isEmitted(stopped() ? kReaderSeconds : kNoLimit);
     int error = printer ? printer->outFailure() : 0;
@@ -157,6 +156,24 @@ private:
           return Status::user("--trace and output '" + name + "' in --output-dir both name '" +
                               options.trace + "'; give each a file of its own");
     return checkReplaceable("--trace", options.trace);
+  }
+
+  /// The trace of what failed is wanted most. All processes write it together, so that after a
+  /// failure of one of them there is none, unless they are told (`isToldAll`) or there are no
+  /// others; and none of a rank or a device that is lost.
+  Status withTrace(const Status &done, bool isToldAll) {
+    if (done.ok())
+      return writeTrace();
+    if (done.code() != StatusCode::UserError || options.trace.empty() ||
+        !(isToldAll || session->shared.comm.everyRankIsLocal))
+      return done;
+    weft_statistics all;
+    weft_get_statistics(session, &all);
+    if (all.runs == 0)
+      return done;
+    if (Status lost = writeTrace(); !lost.ok() && speaks)
+      tellWarning("weft", lost.text());
+    return done;
   }
 
   Status writeTrace() {
@@ -401,6 +418,7 @@ private:
       if (result.ok())
         result = status;
     }
+    allDiffer = !result.ok(); // they have agreed on it
     if (options.outputDirectory.empty() && options.expected.empty() && !options.bench)
       for (const Port &port : p.Ports().slice(program->outputs))
         WEFT_TRY(printOutput(session, p, programName.c_str(), port, speaks));
@@ -413,6 +431,7 @@ private:
   bool chats;  // what else there is to say
   const Program *program = nullptr;
   std::string programName;
+  bool allDiffer = false; // all processes know that an output is not what was expected
   std::optional<Interrupt> interrupt;
   std::optional<Printer> printer; // where there is much to tell
 };
