@@ -443,6 +443,7 @@ private:
     // The write before this one may have failed; that is told, and no reason to
     // give up this one.
     WEFT_TRY(warnOf(writer->finish()));
+    log.sync();
     Status status = writer->save(info);
     if (status.ok() && last)
       status = writer->finish();

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <stdio_ext.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace weft::runtime;
@@ -21,6 +23,9 @@ namespace {
 constexpr double kMebibyte = 1 << 20;
 /// Between two lines of steps on a terminal, so that they can be read.
 constexpr double kSecondsPerLine = 0.25;
+/// More than a line of the file has.
+constexpr size_t kLineBytes = 1 << 16;
+constexpr char kLineBegins[] = "{\"step\":";
 
 /// `"key":value,`; JSON has no word for NaN and infinities but null.
 void putNumber(std::FILE *file, const char *key, double value, const char *format = "%.17g") {
@@ -59,7 +64,58 @@ Status TrainingLog::openFile(const std::string &path, bool append) {
   file = std::fopen(path.c_str(), append ? "a" : "w");
   if (!file)
     return Status::user("--log: '" + path + "' cannot be written: " + std::strerror(errno));
+  room.resize(kLineBytes);
+  std::setvbuf(file, room.data(), _IOFBF, room.size());
+  struct stat info;
+  if (::fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode))
+    return {};
+  whole = info.st_size;
+  endTornLine();
   return {};
+}
+
+/// A process that was killed, or a full disk, may have left a part of a line, to which the next one
+/// would be appended.
+void TrainingLog::endTornLine() {
+  if (whole == 0)
+    return;
+  std::string end(kLineBytes, 0);
+  int64_t from = std::max<int64_t>(0, whole - int64_t(end.size()));
+  int reader = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ssize_t found = reader < 0 ? -1 : ::pread(reader, end.data(), end.size(), from);
+  if (reader >= 0)
+    ::close(reader);
+  if (found != whole - from || end[size_t(found - 1)] == '\n')
+    return;
+  end.resize(size_t(found));
+  size_t newline = end.rfind('\n'), begin = newline == end.npos ? 0 : newline + 1;
+  size_t size = std::min(end.size() - begin, sizeof kLineBegins - 1);
+  bool isOurs =
+      (newline != end.npos || from == 0) && end.compare(begin, size, kLineBegins, size) == 0;
+  if (isOurs && ::ftruncate(fileno(file), from + int64_t(begin)) == 0) {
+    whole = from + int64_t(begin);
+    warning("--log: the last line of '" + path + "' had no end and was cut off");
+  } else {
+    std::fputc('\n', file); // what others have written stays
+    ++whole;
+  }
+}
+
+void TrainingLog::dropLine() {
+  __fpurge(file);
+  std::clearerr(file);
+  // Where this fails, too, the next line begins in this one.
+  if (whole >= 0)
+    (void)!::ftruncate(fileno(file), whole);
+}
+
+void TrainingLog::sync() {
+  // File systems that cannot do this say so with EINVAL.
+  if (!file || whole < 0 || ::fdatasync(fileno(file)) == 0 || errno == EINVAL || !lost.ok())
+    return;
+  lost = Status::user("--log: '" + path + "' cannot be written: " + std::strerror(errno) +
+                      "; it may lack steps");
+  warning(lost.text());
 }
 
 void TrainingLog::begin(int64_t done, int64_t all) {
@@ -106,7 +162,7 @@ void TrainingLog::print(const StepRecord &r, double rate) {
 }
 
 void TrainingLog::write(const StepRecord &r, double rate) {
-  std::fprintf(file, "{\"step\":%lld,", static_cast<long long>(r.step));
+  std::fprintf(file, "%s%lld,", kLineBegins, static_cast<long long>(r.step));
   putNumber(file, "loss", r.loss);
   putNumber(file, "grad_norm", r.gradientNorm);
   putNumber(file, "lr", r.rate);
@@ -126,9 +182,16 @@ void TrainingLog::write(const StepRecord &r, double rate) {
     putNumber(file, "eval_elements", r.evaluationElements, "%.0f");
   }
   std::fprintf(file, "\"epoch\":%lld}\n", static_cast<long long>(r.epoch));
-  if ((std::fflush(file) == 0 && !std::ferror(file)) || !lost.ok())
+  if (std::fflush(file) == 0 && !std::ferror(file)) {
+    if (whole >= 0)
+      whole = std::max(whole, int64_t(::lseek(fileno(file), 0, SEEK_CUR)));
     return;
-  lost = Status::user("--log: '" + path + "' cannot be written: " + std::strerror(errno) +
+  }
+  int error = errno;
+  dropLine();
+  if (!lost.ok())
+    return;
+  lost = Status::user("--log: '" + path + "' cannot be written: " + std::strerror(error) +
                       "; it lacks steps from " + std::to_string(r.step) + " on");
   warning(lost.text());
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weft::runtime {
 
@@ -44,8 +45,11 @@ public:
   ~TrainingLog();
   TrainingLog(const TrainingLog &) = delete;
 
-  /// JSON lines to `path`; `append`: behind those of an earlier run.
+  /// JSON lines to `path`; `append`: behind those of an earlier run, of which a last one that was
+  /// not written to its end is cut off.
   Status openFile(const std::string &path, bool append);
+  /// Puts the lines so far on the disk: what a checkpoint goes on from must not lack them.
+  void sync();
   void step(const StepRecord &record);
   /// A remark, on stderr.
   void note(const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -75,6 +79,9 @@ public:
 private:
   void print(const StepRecord &record, double rate);
   void write(const StepRecord &record, double rate);
+  void endTornLine();
+  /// The file ends with its last whole line again.
+  void dropLine();
   bool isPrinted(const StepRecord &record);
 
   bool speaks, terminal;
@@ -82,6 +89,8 @@ private:
   const char *unit; // what is counted per second
   std::string path;
   std::FILE *file = nullptr;
+  int64_t whole = -1;     // bytes of whole lines; -1 = the file is a pipe or a device
+  std::vector<char> room; // for a line, which so is written at once
   Status lost;
   std::optional<Progress> bar;
   std::string unread; // text
