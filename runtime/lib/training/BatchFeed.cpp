@@ -305,6 +305,16 @@ std::vector<std::string> BatchFeed::doubts() const {
   return found;
 }
 
+std::string BatchFeed::noteSamples(std::map<std::string, std::string> &notes) const {
+  std::string &note = notes["samples of --data"], now = std::to_string(numSamples), had = note;
+  note = now;
+  if (had.empty() || had == now)
+    return "";
+  return "the data has " + now + " samples, where the checkpoint was made it had " + had +
+         ": they are dealt anew from here on, so that within this epoch some may come twice and "
+         "others not; to go on exactly give the same data";
+}
+
 bool BatchFeed::holdsByteTokens() const {
   for (const Binding &binding : bindings)
     if (binding.isTokens && binding.file->holdsBytes())
@@ -393,7 +403,6 @@ Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset, int64_
   withType(b.fileType, [&](auto type) {
     using T = decltype(type);
     if constexpr (std::is_integral_v<T>) {
-      auto *values = reinterpret_cast<const T *>(from);
       for (int64_t i = 0; i < count; ++i) {
         T found = elementAt<T>(from, i);
         bool below = std::is_signed_v<T> && int64_t(found) < b.low;
@@ -417,7 +426,6 @@ Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset, int64_
         return;
       }
     } else if constexpr (!std::is_same_v<T, Boolean>) {
-      auto *values = reinterpret_cast<const T *>(from);
       for (int64_t i = 0; i < count && result.ok(); ++i)
         if (std::isnan(double(elementAt<T>(from, i))))
           result = Status::user("'" + b.file->path() + "', sample " + std::to_string(sample) +

@@ -51,6 +51,9 @@ public:
   bool holdsByteTokens() const;
   /// What is allowed but seldom meant, told before training.
   std::vector<std::string> doubts() const;
+  /// Notes of a checkpoint say how many samples there are; what is to be told where they said
+  /// otherwise.
+  std::string noteSamples(std::map<std::string, std::string> &notes) const;
   /// Elements of the labels, or samples if there are none, in a batch.
   int64_t elementsPerBatch() const;
 

@@ -258,6 +258,9 @@ private:
                  had ? std::to_string(hadSeed).c_str() : "none");
       }
     }
+    if (trains)
+      if (std::string other = steps.noteSamples(info.notes); resumes && !other.empty())
+        log.warning(other);
     info.seed = seed;
     info.notes["shuffle"] = shuffle ? std::to_string(seed) : "none";
     if (shuffle && trains)
@@ -440,10 +443,10 @@ private:
   Status save(bool last) {
     Interrupt::Patience patience(options.interrupt);
     Progress progress(shows(), "saving the checkpoint");
+    log.sync();
     // The write before this one may have failed; that is told, and no reason to
     // give up this one.
     WEFT_TRY(warnOf(writer->finish()));
-    log.sync();
     Status status = writer->save(info);
     if (status.ok() && last)
       status = writer->finish();

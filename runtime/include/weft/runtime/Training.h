@@ -61,8 +61,9 @@ struct TrainingOptions {
 /// bytes; 0 = not known. Where the system cannot, the peak stays that since the process began.
 double restartPeakMemory();
 
-/// Loads the state of an open session and does what `options` ask for. Step k
-/// takes the samples at positions [k * B, (k + 1) * B), B being the batch of
+/// Loads the state of an open session and does what `options` ask for. A step
+/// takes the samples at positions [s, s + B), s being those that were taken
+/// before, by earlier runs that this one goes on from, too, and B the batch of
 /// program "step"; position p is sample p modulo the number of samples, or what
 /// the shuffle of epoch p / samples puts there. `speaks`: this process prints.
 /// Collective. A loss that is no longer finite is a UserError on all processes.
