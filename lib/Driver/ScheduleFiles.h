@@ -21,8 +21,8 @@ public:
 
 private:
   const Options &options;
-  std::string text;                         ///< of the schedule; "": there is none yet
-  std::string reason;                       ///< begins with its name; "": why it was chosen is not known
+  std::string text;   ///< of the schedule; "": there is none yet
+  std::string reason; ///< begins with its name; "": why it was chosen is not known
   std::vector<pipeline::ChunkCosts> chunks; ///< in microseconds
 };
 

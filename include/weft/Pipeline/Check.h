@@ -19,8 +19,8 @@ std::optional<Schedule> readChecked(const std::string &text, std::string &error)
 /// `schedule` is right.
 std::string checkMemory(const Schedule &schedule, const Costs &costs);
 
-/// What is right but unwise: B, W or D of a chunk not in the order of microbatches, which is that of
-/// sums whatever comes first. The first few, and how many more there are.
+/// What is right but unwise: B, W or D of a chunk not in the order of microbatches, which is that
+/// of sums whatever comes first. The first few, and how many more there are.
 std::vector<std::string> remarks(const Schedule &schedule);
 
 /// What one rank sends to another after an action: the activations of F to the next chunk, the

@@ -147,8 +147,8 @@ template <typename T> [[gnu::always_inline]] inline T elementAt(const void *valu
   return value;
 }
 
-/// Converts `count` consecutive elements, of which the source need not be aligned. To a smaller float: nearest even.
-/// Float to integer: toward zero, saturating, NaN to 0. To Bool: value != 0.
+/// Converts `count` consecutive elements, of which the source need not be aligned. To a smaller
+/// float: nearest even. Float to integer: toward zero, saturating, NaN to 0. To Bool: value != 0.
 void convertElements(DType from, const void *source, DType to, void *destination, int64_t count);
 
 /// Calls `visit(number, value)` for all elements as doubles, without memory for all of these.

@@ -36,7 +36,7 @@ for i in "${!layouts[@]}"; do
   # shellcheck disable=SC2086 # several flags
   must "$compile" m.onnx --bind batch=12,seq=16 --mesh "$mesh" $flags --train \
     --loss softmax_cross_entropy:logits,labels \
-    --optimizer adamw:lr=0.01,clip=0.5,schedule=cosine,warmup=4,total=30 -o $out || continue
+    --optimizer adamw:lr=0.01,clip=0.5,schedule=cosine,warmup=4,total=30 -O 1 -o $out || continue
   train=("$run" $out --data-tokens tokens:byte --shuffle 5)
   must "${train[@]}" --steps 20 --save straight$i --log straight$i.jsonl || continue
   for k in $points; do
@@ -70,7 +70,7 @@ if [ -d straight0 ]; then
   tail -c +$((240 * 16 + 1)) tokens >later
   must "$translate" --export-onnx m.onnx --weights straight0 -o trained.onnx &&
     must "$compile" trained.onnx --bind batch=12,seq=16 --train --loss softmax_cross_entropy:logits,labels \
-      --optimizer sgd:lr=0.001 -o trained &&
+      --optimizer sgd:lr=0.001 -O 1 -o trained &&
     must "$run" trained --data-tokens later:byte --steps 1 --log trained.jsonl &&
     must "$run" m0 --data-tokens tokens:byte --shuffle none --resume straight0 --steps 21 --log resumed.jsonl
   first=$(grep -o '"loss":[^,]*' trained.jsonl)

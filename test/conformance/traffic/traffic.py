@@ -250,7 +250,7 @@ class Suite:
             what += ["--train", "--loss", f"softmax_cross_entropy:{loss},labels",
                      "--optimizer", "adamw:lr=0.01,clip=1"]
         layout = flags.split()
-        document = json.loads(call([self.tool("weft-compile"), "-q", *what, "--explain=json", "-o", "out",
+        document = json.loads(call([self.tool("weft-compile"), "-q", *what, "--explain=json", "-O", "1", "-o", "out",
                                     "--mesh", *layout]).stdout)
         plan = json.loads(call([self.tool("weft-plan"), *what, "--json", "--evaluate", *layout]).stdout)
         ports = self.ports()

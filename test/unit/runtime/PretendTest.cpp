@@ -50,6 +50,7 @@ TEST(Pretend, SecondsAreSpreadOverTheCommandsOfAnAction) {
 
 TEST(Pretend, WhatAFileLacksIsTold) {
   expectPart(faultOf(""), "is empty");
+  expectPart(faultOf(std::string(2 << 20, '#')), "bytes, more than costs may have (1048576)");
   expectPart(faultOf("weft costs 2\n"), "line 1: expected 'weft costs 1'");
   expectPart(faultOf("weft costs 1\nchunk x F=1\n"), "line 2: expected 'all', 'chunk N' or");
   expectPart(faultOf("weft costs 1\nall\n stage 0 F=1\n"), "line 3: expected 'all', 'chunk N'");
