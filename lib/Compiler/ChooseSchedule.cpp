@@ -27,9 +27,7 @@ public:
         dist::rateSchedules(compilation.getModule(), costs, phases.stages, phases.stageCosts);
     if (failed(rated))
       return failure();
-    for (const dist::RatedSchedule &candidate : *rated)
-      if (failed(tryOut(candidate.name, candidate.name)) || fits())
-        break;
+    tryOneByOne(*rated);
     return settle();
   }
 
@@ -76,10 +74,14 @@ private:
     llvm::sort(*rated, [](const auto &a, const auto &b) {
       return std::tie(a.kept, a.name) < std::tie(b.kept, b.name);
     });
-    for (const dist::RatedSchedule &candidate : *rated)
+    tryOneByOne(*rated);
+    return success();
+  }
+
+  void tryOneByOne(ArrayRef<dist::RatedSchedule> candidates) {
+    for (const dist::RatedSchedule &candidate : candidates)
       if (failed(tryOut(candidate.name, candidate.name)) || fits())
         break;
-    return success();
   }
 
   LogicalResult tryOut(StringRef name, const std::string &text) {
