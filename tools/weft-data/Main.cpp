@@ -3,6 +3,7 @@
 #include "Request.h"
 
 #include "weft/runtime/FailedWrites.h"
+#include "weft/runtime/OutputFile.h"
 #include "weft/runtime/Terminal.h"
 
 #include <cstdio>
@@ -11,6 +12,7 @@ using namespace weft;
 
 int main(int argc, char **argv) {
   runtime::surviveFailedWrites();
+  runtime::removePartialsAtSignals();
   data::Request request;
   runtime::Status status = data::parseRequest({argv + 1, argv + argc}, request);
   if (status.ok() && !request.answer.empty())

@@ -4,9 +4,12 @@
 #include "weft/runtime/FailedWrites.h"
 
 #include <cerrno>
+#include <climits>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <random>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -18,15 +21,25 @@ static Status failure(const std::string &path, int error) {
                      : Status::user("'" + path + "' cannot be written: " + std::strerror(error));
 }
 
-std::string weft::runtime::partialName(const std::string &path) {
+/// Whether a new file is to be there, not a device or a pipe.
+static bool becomesFile(const std::string &path) {
   struct stat info{};
-  bool isFile = stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
-  return isFile ? path + ".part" : path;
+  return stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
 }
 
-Status weft::runtime::settlePartial(const std::string &path, Status written) {
-  std::string partial = partialName(path);
-  if (partial == path)
+std::string weft::runtime::partialSuffix(const std::string &path) {
+  if (!becomesFile(path))
+    return "";
+  // Hosts that share a folder number their processes alike, as containers do.
+  char random[16];
+  std::snprintf(random, sizeof random, "%08x", unsigned(std::random_device{}()));
+  return "." + std::to_string(getpid()) + "-" + random + ".part";
+}
+
+Status weft::runtime::settlePartial(const std::string &path, const std::string &suffix,
+                                    Status written) {
+  std::string partial = path + suffix;
+  if (suffix.empty())
     return written;
   if (written.ok()) {
     int descriptor = ::open(partial.c_str(), O_WRONLY | O_CLOEXEC);
@@ -73,10 +86,59 @@ static void close(std::FILE *file) {
     std::fclose(file);
 }
 
+static constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP};
+
+// A signal handler can reach nothing but globals.
+static char pending[PATH_MAX]; // what is removed; empty = nothing
+static bool removesPending = false;
+
+static void removePending(int signal) {
+  if (pending[0])
+    ::unlink(pending);
+  std::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void weft::runtime::removePartialsAtSignals() {
+  removesPending = true;
+  for (int signal : kEnding)
+    if (std::signal(signal, removePending) == SIG_IGN)
+      std::signal(signal, SIG_IGN); // as nohup asks for
+}
+
+namespace {
+/// Nothing ends the process between a file's change and the note of it.
+class NoSignals {
+public:
+  NoSignals() {
+    if (!removesPending)
+      return;
+    sigset_t ending;
+    sigemptyset(&ending);
+    for (int signal : kEnding)
+      sigaddset(&ending, signal);
+    sigprocmask(SIG_BLOCK, &ending, &before);
+  }
+  ~NoSignals() {
+    if (removesPending)
+      sigprocmask(SIG_SETMASK, &before, nullptr);
+  }
+  void note(const std::string &name) {
+    if (removesPending && name.size() < sizeof pending)
+      std::memcpy(pending, name.c_str(), name.size() + 1);
+  }
+
+private:
+  sigset_t before;
+};
+} // namespace
+
 OutputFile::~OutputFile() {
   if (!file)
     return;
   close(file);
+  NoSignals unbroken;
+  unbroken.note("");
   if (partial != path)
     unlink(partial.c_str());
 }
@@ -89,7 +151,8 @@ Status OutputFile::open() {
   }
   // A name of this process alone; a new file follows no link. One of the same name may be left of a
   // process that was killed, as in containers numbers of processes come again.
-  const bool isNew = partialName(path) != path;
+  const bool isNew = becomesFile(path);
+  NoSignals unbroken;
   constexpr int kMostTries = 16;
   int descriptor = -1;
   for (int i = 0; i < kMostTries && descriptor < 0; ++i) {
@@ -102,6 +165,8 @@ Status OutputFile::open() {
       break;
   }
   file = descriptor < 0 ? nullptr : fdopen(descriptor, "w");
+  if (file && isNew)
+    unbroken.note(partial);
   return file ? Status() : failure(path, errno);
 }
 
@@ -115,6 +180,8 @@ Status OutputFile::commit() {
   bool good = std::fflush(file) == 0 && !std::ferror(file) && (!isNew || fsync(fileno(file)) == 0);
   int error = errno;
   close(std::exchange(file, nullptr));
+  NoSignals unbroken;
+  unbroken.note("");
   if (good && (!isNew || std::rename(partial.c_str(), path.c_str()) == 0))
     return {};
   error = good ? errno : error;

@@ -104,7 +104,9 @@ Status writeRuns(RankContext &rank, const Port &port, const char *path, size_t h
   WEFT_TRY(shard.download());
   int descriptor = ::open(path, O_WRONLY | O_CLOEXEC);
   if (descriptor < 0)
-    return Status::user(std::string("'") + path + "' cannot be written: " + std::strerror(errno));
+    return Status::user(std::string("'") + path + "' cannot be opened on " + hostOfProcess() +
+                        ": " + std::strerror(errno) +
+                        "; all hosts must share the folder, and its name be the same there");
   int64_t bytes = dtypeBytes(port.dtype);
   const char *from = shard.data();
   bool good = true;
@@ -136,9 +138,13 @@ Status writeOutput(weft_session &session, const char *program, const char *name,
   const Port *port = nullptr;
   WEFT_TRY(findPort(p, program, name, false, port));
   std::vector<int64_t> shape = shapeOf(p, port->shape);
-  std::string partial = partialName(path);
+  // Which file it is, the first process decides: what lies beside the name from before, or where
+  // the folder is another one, is not taken for it.
+  std::string suffix = session.firstRank == 0 ? partialSuffix(path) : "";
+  WEFT_TRY(broadcast(session, suffix));
+  std::string partial = path + suffix;
   auto settled = [&](Status written) {
-    return session.firstRank == 0 ? settlePartial(path, std::move(written)) : written;
+    return session.firstRank == 0 ? settlePartial(path, suffix, std::move(written)) : written;
   };
   // The others wait for the file, and learn whether it is there, and if not, why.
   Status made = workTogether(session, [&]() -> Status {

@@ -11,13 +11,18 @@
 
 namespace weft::runtime {
 
-/// The name beside `path` that a file has while several processes write it;
-/// `path` itself for a device or a pipe, which stays what it is.
-std::string partialName(const std::string &path);
+/// What the name of a file that several processes write has behind it meanwhile, which one of them
+/// asks for and tells the others: no other file has it, so that nobody writes into what is there
+/// from before. Empty for a device or a pipe, which stays what it is.
+std::string partialSuffix(const std::string &path);
 
-/// Puts what was written as `partialName(path)` on the disk and gives it its
+/// Puts what was written as `path` with `suffix` on the disk and gives it its
 /// name; gives it up if `written` is not ok.
-Status settlePartial(const std::string &path, Status written);
+Status settlePartial(const std::string &path, const std::string &suffix, Status written);
+
+/// A signal that ends the process removes what an OutputFile has not committed. For `main` of tools
+/// of one thread: a library that is embedded leaves signals alone.
+void removePartialsAtSignals();
 
 /// Whether both are names of one file that is there; a device may be read and written.
 bool isSameFile(const std::string &a, const std::string &b);
