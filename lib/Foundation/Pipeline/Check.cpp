@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Pipeline/Check.h"
 
+#include "Words.h"
 #include "weft/Pipeline/Walk.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <tuple>
 
@@ -29,12 +29,6 @@ unsigned partsBefore(Kind kind) {
 std::string at(size_t rank, size_t position, const Action &action) {
   return "rank " + std::to_string(rank) + ", action " + std::to_string(position + 1) + ", " +
          nameOf(action);
-}
-
-/// As few digits as are read as this number, which is compared with others.
-std::string number(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
 std::string checkForm(const Schedule &schedule) {
@@ -263,8 +257,8 @@ std::string weft::pipeline::checkMemory(const Schedule &schedule, const Costs &c
       const Action &action = schedule.ranks[rank][i];
       held += costs.chunks[size_t(action.chunk)].memoryChange(action.kind);
       if (held > costs.roomOf(rank))
-        return at(rank, i, action) + ": the rank holds " + number(held) + " then, of at most " +
-               number(costs.limitOf(rank));
+        return at(rank, i, action) + ": the rank holds " + numberText(held) + " then, of at most " +
+               numberText(costs.limitOf(rank));
     }
   }
   return {};

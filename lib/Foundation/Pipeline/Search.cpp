@@ -4,13 +4,13 @@
 
 #include "AllStarts.h"
 #include "ListSchedule.h"
+#include "Words.h"
 
 #include "weft/Pipeline/Check.h"
 #include "weft/Pipeline/Generate.h"
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cmath>
 #include <future>
 #include <memory>
@@ -484,12 +484,6 @@ double excessOf(const std::vector<double> &least, const Costs &costs) {
   return most;
 }
 
-/// As few digits as are read as this number, which is compared with others.
-std::string number(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
 } // namespace
 
 int64_t weft::pipeline::defaultEvaluations(size_t chunks, int32_t microbatches) {
@@ -511,11 +505,11 @@ std::string weft::pipeline::checkLimits(const SearchRequest &request, const Cost
   size_t over = 0;
   for (size_t rank = 0; rank < least.size(); ++rank)
     if (least[rank] > costs.roomOf(rank) && ++over <= kShown)
-      text += (over > 1 ? ", " : "") + number(least[rank]) + " on rank " + std::to_string(rank) +
-              " of at most " + number(costs.limitOf(rank));
+      text += (over > 1 ? ", " : "") + numberText(least[rank]) + " on rank " +
+              std::to_string(rank) + " of at most " + numberText(costs.limitOf(rank));
   if (over > kShown)
     text += ", and more than there is on " + std::to_string(over - kShown) + " other ranks";
-  return text + "; limits of " + number(*std::max_element(least.begin(), least.end())) +
+  return text + "; limits of " + numberText(*std::max_element(least.begin(), least.end())) +
          " are enough";
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Words.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -98,3 +99,8 @@ bool Words::assign(const std::vector<std::pair<std::string, double *>> &fields) 
 }
 
 bool Words::end() { return !next() || fail("is nothing"); }
+
+std::string weft::pipeline::numberText(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}

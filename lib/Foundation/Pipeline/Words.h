@@ -1,4 +1,4 @@
-// Reads texts of lines and words, and says where one is wrong.
+// Reads texts of lines and words, and says where one is wrong; writes numbers that are read back.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_LIB_FOUNDATION_PIPELINE_WORDS_H
 #define WEFT_LIB_FOUNDATION_PIPELINE_WORDS_H
@@ -46,6 +46,10 @@ private:
 
 /// `text` is a whole number from `least` to `most`, in digits alone.
 bool parseWhole(const std::string &text, int64_t least, int64_t most, int64_t &result);
+
+/// The fewest digits that are read as this number, so that what differs is told differently, and
+/// what is told to be enough is.
+std::string numberText(double value);
 
 } // namespace weft::pipeline
 
