@@ -126,10 +126,12 @@ Sampler::Sampler(const Compilation &program, Compilation atImport)
   }
   if (hasStatistics)
     return;
-  for (Recompute recompute : {Recompute::None, Recompute::Full})
-    for (Size size : sizes(recompute))
-      if (auto [graph, isNew] = graphs.try_emplace({1, size}); isNew)
-        keepBlocksOf(graph->second.emplace(program.clone()), size);
+  std::vector<Size> all = sizes(Recompute::None);
+  if (imported.options.phases.train)
+    llvm::append_range(all, sizes(Recompute::Full));
+  for (Size size : all)
+    if (auto [graph, isNew] = graphs.try_emplace({1, size}); isNew)
+      keepBlocksOf(graph->second.emplace(program.clone()), size);
 }
 
 std::vector<Sampler::Size> Sampler::sizes(Recompute recompute) const {
