@@ -9,6 +9,8 @@
 // CHUNKS: error: the schedule has chunks of the model on stages 0, 1, 1, 0, but it was cut for chunks on stages 0, 1;
 // NUMBER: error: 'interleaved:x' does not say how many chunks of the model a rank has; write interleaved:2, for one
 // FIXED: error: zb-v has 2 chunks a rank, not 3
+// RUN: not weft-opt %s --dist-cut-stages=schedule=1f1b:x 2>&1 | FileCheck %s --check-prefix=NOTHING-BEHIND
+// NOTHING-BEHIND: error: '1f1b:x': a rank has 1 chunk of the model with 1f1b; write 1f1b
 // TEXT: error: line 1
 #mesh = #dist.mesh<[stages "pp"=2, temporal "mb"=3]>
 module attributes {dist.mesh = #mesh} {
